@@ -1,0 +1,141 @@
+"""Typed grounding: which values may stand in which parameter, from names, schemas and formats alone.
+
+The finite action interface builds its candidates from this. Types are coarse: ``bool``, ``enum``, ``number``,
+``phone``, ``email``, ``datetime``, ``name``, ``text``, ``id:<parameter>`` and ``any:<parameter>`` for what nothing
+else describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from dynsteer_gym.language import canonical, stem, words
+
+__all__ = ["Value", "accepts", "field_type", "literal_type", "parameter_type", "plain_schema", "rows_of"]
+
+_TIME_STEMS = frozenset(stem(w) for w in ("time", "start", "end", "date", "when", "timestamp", "deadline", "due", "datetime"))
+_TEXT_STEMS = frozenset(
+    stem(w) for w in ("content", "text", "title", "message", "body", "note", "subject", "query", "description", "comment")
+)
+_NAME_STEMS = frozenset(stem(w) for w in ("name", "person", "recipient", "sender", "contact"))
+_PHONE_STEMS = frozenset(stem(w) for w in ("phone", "telephone", "mobile"))
+
+
+class Value(NamedTuple):
+    """A value that something in the talk has given.
+
+    Attributes:
+        canonical: For comparing (``language.canonical``).
+        value: As it goes into an argument.
+        type: Its coarse type.
+        key: The field or parameter that it came under, or ``""`` for a literal of a text.
+        source: ``request``, ``user`` or ``return``.
+        row: Which returned row it stood in (unique in the episode), or -1.
+        matches: Whether that row also holds a value that the request names.
+        rank: The row's place in its return.
+        rows: How many rows the return had.
+        literal: The literal's place among the request's literals, or -1.
+        before: The word before the literal, lower case, or ``""``.
+        step: The agent turn in which it appeared.
+    """
+
+    canonical: Any
+    value: Any
+    type: str
+    key: str = ""
+    source: str = "request"
+    row: int = -1
+    matches: bool = False
+    rank: int = 0
+    rows: int = 0
+    literal: int = -1
+    before: str = ""
+    step: int = 0
+
+
+def plain_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A parameter's schema without its ``null`` alternative."""
+    for option in schema.get("anyOf", ()):
+        if option.get("type") != "null":
+            return option
+    return schema
+
+
+def parameter_type(name: str, schema: Mapping[str, Any]) -> str:
+    """The coarse type that a parameter takes."""
+    schema = plain_schema(schema)
+    if "enum" in schema or "const" in schema:
+        return "enum"
+    kind = schema.get("type")
+    if kind == "boolean":
+        return "bool"
+    if kind in ("integer", "number"):
+        return "number"
+    return _text_type(name, str(schema.get("format", "")))
+
+
+@lru_cache(maxsize=4096)
+def _text_type(name: str, form: str) -> str:
+    parts = words(name)
+    stems = {stem(part) for part in parts}
+    if parts and parts[-1] in ("id", "ids", "uid"):
+        return f"id:{name}"
+    if form.startswith("phone") or stems & _PHONE_STEMS:
+        return "phone"
+    if form == "email" or "email" in stems:
+        return "email"
+    if form in ("date-time", "date", "time") or stems & _TIME_STEMS:
+        return "datetime"
+    if stems & _TEXT_STEMS:
+        return "text"
+    if stems & _NAME_STEMS:
+        return "name"
+    return f"any:{name}"
+
+
+def field_type(name: str, value: Any) -> str:
+    """The coarse type of a returned value, from its field's name and its JSON type."""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int | float):
+        return "number"
+    return _text_type(name, "")
+
+
+def literal_type(kind: str) -> str:
+    """The coarse type of a literal found in a text (``language.Literal.type``)."""
+    return {"quoted": "text", "date": "datetime", "time": "datetime"}.get(kind, kind)
+
+
+def accepts(parameter: str, value: Value) -> bool:
+    """Whether a value may stand in a parameter of a coarse type.
+
+    Args:
+        parameter: Type of the parameter.
+        value: A value.
+    """
+    if parameter == value.type:
+        return True
+    if parameter == "text":
+        return value.source == "return" and value.matches and value.type == "datetime"
+    if parameter.startswith("any:"):
+        return value.type == "text" and value.source != "return"
+    return False
+
+
+def rows_of(value: Any) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    """The rows of a returned JSON value: ``(rank, count, row)``; a scalar is a row with one field ``result``."""
+    if isinstance(value, Mapping):
+        yield 0, 1, value
+    elif isinstance(value, list | tuple):
+        for rank, item in enumerate(value):
+            yield rank, len(value), item if isinstance(item, Mapping) else {"result": item}
+    elif value is not None:
+        yield 0, 1, {"result": value}
+
+
+def row_canonicals(row: Mapping[str, Any]) -> set[Any]:
+    """The canonical scalar values of a row."""
+    return {canonical(item) for item in row.values() if isinstance(item, str | int | float)}

@@ -1,0 +1,111 @@
+"""A policy over candidates: one shared network scores each of them, whatever their number and order.
+
+It fits SB3 as a ``MaskableActorCriticPolicy`` whose ``mlp_extractor`` returns one score for each candidate and whose
+``action_net`` is the identity. Permuting the candidates permutes the scores; the critic reads a mean over them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+from stable_baselines3.common.type_aliases import Schedule
+from torch import nn
+
+from dynsteer_gym.envs.discrete import CONTEXT, FEATURES
+
+__all__ = ["CandidatePolicy", "CandidateScorer"]
+
+_MASKED = -1e8
+
+
+class CandidateScorer(nn.Module):
+    """Scores each candidate from its features, the context and a mean over all candidates.
+
+    Only rows that are taken are computed, so that the cost goes with the candidates on offer and not with the size of
+    the action space.
+    """
+
+    def __init__(self, size: int, hidden: int) -> None:
+        """Makes the network.
+
+        Args:
+            size: Candidates of the action space.
+            hidden: Width of the hidden layers.
+        """
+        super().__init__()
+        self.size = size
+        self.latent_dim_pi = size
+        self.latent_dim_vf = hidden
+        self.context = nn.Linear(CONTEXT, hidden)
+        self.candidate = nn.Linear(FEATURES, hidden)
+        self.mixed = nn.Linear(hidden, hidden)
+        self.pooled = nn.Linear(hidden, hidden)
+        self.scored = nn.Linear(hidden, hidden)
+        self.score = nn.Linear(hidden, 1)
+        self.valued = nn.Linear(2 * hidden, hidden)
+
+    def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores and the critic's features.
+
+        Args:
+            features: Observations, shape ``(batch, CONTEXT + size * FEATURES)``.
+
+        Returns:
+            Scores of shape ``(batch, size)``, hugely negative where no candidate is, and shape ``(batch, hidden)``.
+        """
+        batch = features.shape[0]
+        rows = features[:, CONTEXT:].reshape(batch * self.size, FEATURES)
+        taken = rows[:, 0].nonzero().squeeze(1)
+        owner = taken // self.size
+        context = self.context(features[:, :CONTEXT])
+        hidden = torch.relu(self.candidate(rows.index_select(0, taken)) + context.index_select(0, owner))
+        hidden = torch.relu(self.mixed(hidden))
+        total = hidden.new_zeros(batch, hidden.shape[1]).index_add_(0, owner, hidden)
+        count = torch.bincount(owner, minlength=batch).clamp_(min=1).unsqueeze(1)
+        mean = total / count
+        hidden = torch.relu(self.scored(hidden) + self.pooled(mean).index_select(0, owner))
+        scores = hidden.new_full((batch * self.size,), _MASKED)
+        scores = scores.index_copy(0, taken, self.score(hidden).squeeze(1)).view(batch, self.size)
+        return scores, torch.relu(self.valued(torch.cat([mean, context], dim=1)))
+
+    def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
+        """The scores alone, shape ``(batch, size)``."""
+        return self(features)[0]
+
+    def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
+        """The critic's features alone, shape ``(batch, hidden)``."""
+        return self(features)[1]
+
+
+class CandidatePolicy(MaskableActorCriticPolicy):
+    """The policy for ``interface="discrete"``: pass it to ``MaskablePPO`` in the place of ``"MlpPolicy"``."""
+
+    def __init__(self, *args: Any, hidden: int = 96, **kwargs: Any) -> None:
+        """Makes the policy.
+
+        Args:
+            *args: What SB3 passes: observation space, action space, learning rate schedule.
+            hidden: Width of the hidden layers.
+            **kwargs: Further arguments of ``MaskableActorCriticPolicy``.
+        """
+        self.hidden = hidden
+        super().__init__(*args, **kwargs)
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return {**super()._get_constructor_parameters(), "hidden": self.hidden}
+
+    def _build(self, lr_schedule: Schedule) -> None:
+        self.mlp_extractor = CandidateScorer(int(self.action_space.n), self.hidden)  # type: ignore[assignment, attr-defined]
+        self.action_net = nn.Identity()
+        self.value_net = nn.Linear(self.hidden, 1)
+        if self.ortho_init:
+            for module in self.mlp_extractor.modules():
+                if isinstance(module, nn.Linear):
+                    nn.init.orthogonal_(module.weight, gain=2**0.5)
+                    nn.init.zeros_(module.bias)
+            nn.init.orthogonal_(self.mlp_extractor.score.weight, gain=0.01)
+            nn.init.orthogonal_(self.value_net.weight, gain=1.0)
+            nn.init.zeros_(self.value_net.bias)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
