@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import gymnasium as gym
+from gymnasium.envs.registration import EnvSpec
 
 from dynsteer_gym.envs.actions import AssistantTurn
 from dynsteer_gym.events import Event
@@ -17,6 +18,15 @@ __all__ = ["Observer", "ToolEnv"]
 Observer = Callable[[Event], bool]
 """Called with each event as it happens. For a ``TOOL_CALL`` it is called *before* the tool runs; returning ``True``
 halts the episode there: the world stays as it is, later calls of the turn are not run, and ``step`` returns."""
+
+
+def _plain(value: Any) -> Any:
+    """Models become mappings, tuples lists, so that a spec can be written as JSON."""
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value
 
 
 class ToolEnv(gym.Env[str, str]):
@@ -41,6 +51,18 @@ class ToolEnv(gym.Env[str, str]):
     observer: Observer | None = None
     max_turns: int
     turn: int
+    _spec: EnvSpec | None = None
+
+    @property
+    def spec(self) -> EnvSpec | None:  # type: ignore[override]
+        """The spec that rebuilds the env; its keyword arguments are plain JSON data."""
+        return self._spec
+
+    @spec.setter
+    def spec(self, value: EnvSpec | None) -> None:
+        if value is not None:
+            value.kwargs = {key: _plain(item) for key, item in value.kwargs.items()}
+        self._spec = value
 
     @abstractmethod
     def step(self, action: str | AssistantTurn) -> tuple[str, float, bool, bool, dict[str, Any]]:

@@ -67,6 +67,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         if not isinstance(base, ToolEnv):
             raise TypeError(f"DiscreteActions wraps a ToolEnv; got {type(base).__name__}")
         self._base: ToolEnv = base
+        self.built_in = False
         self._observe = observe
         self._blind = blind
         self._size = max_candidates
@@ -78,6 +79,11 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         self._list: CandidateList | None = None
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._shuffler = np.random.default_rng(0)
+
+    @property
+    def spec(self) -> Any:
+        """The spec that rebuilds the env; an env made by its registered id is one piece."""
+        return self.env.spec if self.built_in else gym.Wrapper.spec.fget(self)  # type: ignore[attr-defined]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[NDArray[np.float32], dict[str, Any]]:  # type: ignore[override]
         """Starts an episode; ``seed`` also seeds the shuffling."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from math import log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,10 @@ class CatalogueWords:
         for name in ("confirm", "report", "refuse"):
             add((name, "", None), ("", "", "", ""))
         self._index(rows)
+
+    def __reduce__(self) -> Any:
+        """Pickles as its catalogue: the words are read again, once a process."""
+        return catalogue_words, (self.tools,)
 
     def _index(self, rows: list[tuple[str, str, str, str]]) -> None:
         parts = [[stems(text) for text in row] for row in rows]

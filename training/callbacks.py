@@ -1,0 +1,185 @@
+"""SB3 callbacks of a run: books, annealing, curve, checkpoints, progress."""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+
+from dynsteer_gym.training.checkpoint import save_checkpoint
+from dynsteer_gym.training.config import TrainConfig
+from dynsteer_gym.training.evaluate import PolicyAgent, play, summarise
+
+if TYPE_CHECKING:
+    from dynsteer_gym.training.vec_env import BatchedVecEnv
+
+__all__ = ["Books", "RunCallback"]
+
+_SMOOTH = 0.99
+"""Decay of the running success rate, per finished episode."""
+
+
+class Books:
+    """What a run keeps besides its model; saved with every checkpoint.
+
+    Attributes:
+        success: Running success rate of training episodes.
+        episodes: Finished training episodes.
+        stopped: Of these, how many were stopped, by criterion.
+        seconds: Time spent training, earlier parts of a resumed run included.
+        curve: Points of the learning curve.
+        rows: Rows of ``metrics.csv``.
+        saved: Turns that stops saved, as the control arm estimates them.
+        control: One entry for each finished episode of the control arm: further turns, and whether it succeeded.
+    """
+
+    def __init__(self) -> None:
+        """Starts empty books."""
+        self.success = 0.0
+        self.episodes = 0
+        self.stopped: dict[str, int] = {}
+        self.turns_left = 0
+        self.seconds = 0.0
+        self.curve: list[dict[str, float]] = []
+        self.rows: list[dict[str, float]] = []
+        self.left_out = 0
+        self.recent: list[tuple[float, float, float, float]] = []
+        self.control: list[tuple[int, bool]] = []
+
+    def note(self, info: dict[str, Any]) -> None:
+        """Takes in a finished episode."""
+        self.episodes += 1
+        self.success += (1 - _SMOOTH) * (float(info["is_success"]) - self.success)
+        self.left_out += info["left_out"] > 0
+        if info["stop"] is not None:
+            self.stopped[info["stop"]] = self.stopped.get(info["stop"], 0) + 1
+            self.turns_left += info["turns_left"]
+        episode = info["episode"]
+        self.recent.append((float(info["is_success"]), info["stage_return"], episode["r"], episode["l"]))
+        del self.recent[:-500]
+
+
+class RunCallback(BaseCallback):
+    """Keeps the books, anneals, draws the curve's points, writes checkpoints and reports progress."""
+
+    def __init__(
+        self,
+        config: TrainConfig,
+        settings: dict[str, Any],
+        books: Books,
+        folder: Path | None,
+        envs: BatchedVecEnv,
+        progress: Callable[[int, Books, float], None] | None = None,
+    ) -> None:
+        """Makes the callback.
+
+        Args:
+            config: The run's configuration.
+            settings: Keyword arguments of ``gym.make`` for the curve's evaluations.
+            books: The run's books.
+            folder: Where checkpoints and ``metrics.csv`` go, or ``None`` to write nothing.
+            envs: The training envs.
+            progress: Called after each rollout with steps, books and steps a second.
+        """
+        super().__init__()
+        self._config = config
+        self._settings = settings
+        self._books = books
+        self._folder = folder
+        self._envs = envs
+        self._progress = progress
+        self._updates = 0
+        self._clock = time.perf_counter()
+        self._steps_then = 0
+
+    def _on_training_start(self) -> None:
+        self._clock = time.perf_counter()
+        self._steps_then = self.num_timesteps
+        if not self._books.curve:
+            self._point()
+
+    def _on_step(self) -> bool:
+        for info in self.locals["infos"]:
+            if info:
+                self._books.note(info)
+        return True
+
+    def _on_rollout_start(self) -> None:
+        """The model was just updated (or starts): a clean boundary."""
+        config, books = self._config, self._books
+        progress_left = 1.0 - self.num_timesteps / config.total_steps
+        self.model.ent_coef = config.entropy * (0.1 + 0.9 * max(progress_left, 0.0))  # type: ignore[attr-defined]
+        scale = config.reward_scale * (1.0 - books.success) if config.anneal else config.reward_scale
+        self._envs.set_scale(scale)
+        if self._updates and self.num_timesteps >= (len(books.curve)) * config.curve_every:
+            self._point()
+        if self._updates:
+            self._book(scale)
+            if self._folder is not None:
+                save_checkpoint(self._folder, self.model, self._envs, {"books": books})
+        self._updates += 1
+
+    def finish(self) -> None:
+        """The last boundary: after the last update."""
+        self._book(0.0)
+        if self.num_timesteps > self._books.curve[-1]["steps"]:
+            self._point()
+
+    def _book(self, scale: float) -> None:
+        books = self._books
+        now = time.perf_counter()
+        books.seconds += now - self._clock
+        rate = (self.num_timesteps - self._steps_then) / max(now - self._clock, 1e-9)
+        self._clock, self._steps_then = now, self.num_timesteps
+        success, stage, paid, length = np.mean(books.recent, axis=0) if books.recent else (0.0,) * 4
+        books.rows.append(
+            {
+                "steps": self.num_timesteps,
+                "seconds": round(books.seconds, 3),
+                "steps_a_second": round(rate, 1),
+                "success": float(success),
+                "stage_return": float(stage),
+                "return": float(paid),
+                "turns": float(length),
+                "stopped_share": sum(books.stopped.values()) / max(books.episodes, 1),
+                "reward_scale": scale,
+            }
+        )
+        self.logger.record("rollout/success", float(success))
+        self.logger.record("rollout/stage_return", float(stage))
+        self.logger.record("rollout/stopped_share", books.rows[-1]["stopped_share"])
+        self.logger.record("time/steps_a_second", rate)
+        if self._folder is not None:
+            write_csv(self._folder / "metrics.csv", books.rows)
+        if self._progress is not None:
+            self._progress(self.num_timesteps, books, rate)
+
+    def _point(self) -> None:
+        config = self._config
+        seeds = range(10_000, 10_000 + config.curve_episodes)
+        done = summarise(play(PolicyAgent(self.model), self._settings, config.splits[0], list(seeds)))
+        self._books.curve.append(
+            {
+                "steps": self.num_timesteps,
+                "success": done["success"],
+                "native": done["native"],
+                "stage_return": done["stage_return"],
+            }
+        )
+        self.logger.record("curve/success", done["success"])
+        self.logger.record("curve/stage_return", done["stage_return"])
+
+
+def write_csv(path: Path, rows: list[dict[str, float]]) -> None:
+    """Writes rows of equal keys; a resumed run's file holds what its checkpoint knew."""
+    if not rows:
+        return
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)

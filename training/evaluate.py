@@ -1,0 +1,181 @@
+"""Evaluation of agents: without stops, deterministic, on the splits that training never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynsteer_gym.envs.discrete import DiscreteActions
+from dynsteer_gym.settings import EnvSettings
+from dynsteer_gym.vector import EnvBatch
+from dynsteer_gym.wrapper import DynSTEERWrapper
+
+__all__ = ["Agent", "Episode", "PolicyAgent", "RandomAgent", "play", "play_expert", "summarise"]
+
+
+class Agent(Protocol):
+    """Chooses positions of the discrete interface."""
+
+    def act(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """One position for each row.
+
+        Args:
+            observations: Shape ``(batch, features)``.
+            masks: Shape ``(batch, max_candidates)``.
+        """
+        ...
+
+
+class RandomAgent:
+    """Uniform over the mask."""
+
+    def __init__(self, seed: int = 0) -> None:
+        """Seeds its own generator."""
+        self._random = np.random.default_rng(seed)
+
+    def act(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """One taken position for each row."""
+        draws = self._random.random(masks.shape)
+        return np.where(masks, draws, -1.0).argmax(axis=1)
+
+
+class PolicyAgent:
+    """The most likely action of an SB3 model with masks."""
+
+    def __init__(self, model: Any) -> None:
+        """Takes a ``MaskablePPO`` or its policy."""
+        self._model = model
+
+    def act(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """One position for each row."""
+        actions, _ = self._model.predict(observations, deterministic=True, action_masks=masks)
+        return np.asarray(actions, np.int64)
+
+
+class Episode(NamedTuple):
+    """How an episode went.
+
+    Attributes:
+        seed: The seed it was reset with.
+        family: Hidden-side name of its scenario's family, for statistics only.
+        success: Native score at least ``success_at``.
+        native: Native score, 0 where there was no true end.
+        stage_return: The rollout score Q in [0, 1].
+        steps: Assistant turns taken.
+    """
+
+    seed: int
+    family: str
+    success: bool
+    native: float
+    stage_return: float
+    steps: int
+
+
+def family_of(env: Any) -> str:
+    """The family of the running scenario: hidden side, for statistics only."""
+    instance = getattr(env.unwrapped, "instance", None)
+    return str(getattr(instance, "family", ""))
+
+
+def _settings(settings: dict[str, Any], split: str) -> EnvSettings:
+    return EnvSettings.read({**settings, "split": split, "stop": "none", "interface": "discrete", "report": False})
+
+
+def play(
+    agent: Agent, settings: dict[str, Any], split: str, seeds: Sequence[int], *, width: int = 64, on_episode: Callable[[], None] | None = None
+) -> list[Episode]:
+    """Plays one episode for each seed, without stops, several side by side.
+
+    Args:
+        agent: Who acts.
+        settings: Keyword arguments of ``gym.make``; split, stop rules and interface are set here.
+        split: Split to play on.
+        seeds: One seed for each episode; they alone decide the scenarios.
+        width: Episodes side by side.
+        on_episode: Called after each episode.
+
+    Returns:
+        The episodes in the order of the seeds.
+    """
+    made = _settings(settings, split)
+    envs: list[DiscreteActions] = [made.make() for _ in range(min(width, len(seeds)))]  # type: ignore[misc]
+    batch = EnvBatch(envs)
+    waiting = list(enumerate(seeds))[::-1]
+    finished: dict[int, Episode] = {}
+    running: dict[int, tuple[int, int, int, str, Any]] = {}
+
+    def start(place: int) -> None:
+        if waiting:
+            number, seed = waiting.pop()
+            observation, _ = envs[place].reset(seed=int(seed))
+            running[place] = (number, int(seed), 0, family_of(envs[place]), observation)
+        else:
+            running.pop(place, None)
+
+    for place in range(len(envs)):
+        start(place)
+    while running:
+        places = sorted(running)
+        observations = np.stack([running[place][4] for place in places])
+        masks = np.stack([envs[place].action_masks() for place in places])
+        actions = agent.act(observations, masks)
+        for place, result in zip(places, batch.step(list(actions), places), strict=True):
+            observation, _, terminated, truncated, info = result
+            number, seed, steps, family, _ = running[place]
+            if terminated or truncated:
+                finished[number] = _episode(seed, family, steps + 1, info)
+                start(place)
+                if on_episode is not None:
+                    on_episode()
+            else:
+                running[place] = (number, seed, steps + 1, family, observation)
+    return [finished[number] for number in range(len(seeds))]
+
+
+def _episode(seed: int, family: str, steps: int, info: dict[str, Any]) -> Episode:
+    native = info.get("native_score")
+    return Episode(seed, family, bool(info["is_success"]), float(native or 0.0), float(info["rollout_score"]), steps)
+
+
+def play_expert(settings: dict[str, Any], split: str, seeds: Sequence[int]) -> list[Episode]:
+    """Plays the scenarios' own experts (hidden side) through the text interface: the ceiling of the table."""
+    from dynsteer_gym.envs.sandbox.agents import Expert
+
+    text = {key: value for key, value in settings.items() if key not in ("observe", "blind", "max_candidates")}
+    made = EnvSettings.read({**text, "split": split, "stop": "none", "interface": "text", "report": False})
+    env = made.make()
+    assert isinstance(env, DynSTEERWrapper)
+    episodes = []
+    for seed in seeds:
+        observation, info = env.reset(seed=int(seed))
+        family = family_of(env)
+        expert = Expert(env.unwrapped.instance)  # type: ignore[attr-defined]
+        steps, done = 0, False
+        while not done:
+            observation, _, terminated, truncated, info = env.step(expert.act(observation))
+            steps, done = steps + 1, terminated or truncated
+        episodes.append(_episode(int(seed), family, steps, info))
+    return episodes
+
+
+def summarise(episodes: Sequence[Episode]) -> dict[str, Any]:
+    """Means over episodes, and success by family.
+
+    Returns:
+        ``success``, ``native``, ``stage_return``, ``steps`` (means), ``episodes`` and ``families`` (success by family).
+    """
+    families: dict[str, list[bool]] = {}
+    for episode in episodes:
+        families.setdefault(episode.family, []).append(episode.success)
+    return {
+        "success": float(np.mean([episode.success for episode in episodes])),
+        "native": float(np.mean([episode.native for episode in episodes])),
+        "stage_return": float(np.mean([episode.stage_return for episode in episodes])),
+        "steps": float(np.mean([episode.steps for episode in episodes])),
+        "episodes": len(episodes),
+        "families": {name: float(np.mean(families[name])) for name in sorted(families)},
+    }

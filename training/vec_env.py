@@ -1,0 +1,272 @@
+"""SB3's ``VecEnv`` over the batched evaluator, in this process or over several."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvObs, VecEnvStepReturn
+
+from dynsteer_gym.envs.discrete import DiscreteActions
+from dynsteer_gym.settings import EnvSettings
+from dynsteer_gym.vector import EnvBatch
+from dynsteer_gym.wrapper import DynSTEERWrapper
+
+__all__ = ["BatchedVecEnv", "EpisodeRecord", "Lane"]
+
+EpisodeRecord = dict[str, Any]
+"""What the learner's side keeps of a finished episode: return, length, success, stop criterion, family."""
+
+
+class Lane:
+    """Some envs with autoreset: what one process steps.
+
+    Besides the envs it keeps the *control arm*: copies of a share of the stopped episodes, played on without stops by
+    the same policy and unseen by the learner, which measure what a stop saves and whether it was false.
+    """
+
+    def __init__(self, settings: dict[str, Any], count: int, seeds: Sequence[int]) -> None:
+        """Makes the envs.
+
+        Args:
+            settings: Keyword arguments of ``gym.make``.
+            count: How many envs.
+            seeds: The first seed of each.
+        """
+        made = EnvSettings.read(settings)
+        envs = [made.make() for _ in range(count)]
+        for env in envs:
+            if not isinstance(env, DiscreteActions):
+                raise TypeError("training steps the discrete interface: pass interface='discrete'")
+        self.batch = EnvBatch(envs)
+        self.envs: list[DiscreteActions] = list(self.batch.envs)  # type: ignore[arg-type]
+        self._seeds = list(seeds)
+        self._returns = [0.0] * count
+        self._lengths = [0] * count
+
+    def reset(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+        """Starts all episodes; observations of shape ``(count, features)`` and masks."""
+        rows = []
+        for place, env in enumerate(self.envs):
+            observation, _ = env.reset(seed=self._seeds[place])
+            rows.append(observation)
+            self._returns[place], self._lengths[place] = 0.0, 0
+        return np.stack(rows), self._masks()
+
+    def _masks(self) -> NDArray[np.bool_]:
+        return np.stack([env.action_masks() for env in self.envs])
+
+    def step(self, actions: Sequence[int]) -> tuple[Any, ...]:
+        """One step of all envs; a finished env is reset at once."""
+        results = self.batch.step(actions)
+        count = len(results)
+        rewards = np.empty(count, np.float32)
+        dones = np.zeros(count, np.bool_)
+        rows: list[NDArray[np.float32]] = []
+        infos: list[dict[str, Any]] = []
+        for place, (observation, reward, terminated, truncated, info) in enumerate(results):
+            rewards[place] = reward
+            self._returns[place] += reward
+            self._lengths[place] += 1
+            kept: dict[str, Any] = {}
+            if terminated or truncated:
+                dones[place] = True
+                env = self.envs[place]
+                stop = info["stop"]
+                kept = {
+                    "terminal_observation": observation,
+                    "TimeLimit.truncated": truncated and not terminated,
+                    "is_success": info["is_success"],
+                    "episode": {"r": self._returns[place], "l": self._lengths[place], "t": 0.0},
+                    "stop": None if stop is None else str(stop.criterion),
+                    "native": info.get("native_score") or 0.0,
+                    "stage_return": info["rollout_score"],
+                    "left_out": info["candidates_left_out"],
+                    "turns_left": max(0, env.unwrapped.max_turns - self._lengths[place]),  # type: ignore[attr-defined]
+                }
+                observation, _ = env.reset()
+                self._returns[place], self._lengths[place] = 0.0, 0
+            rows.append(observation)
+            infos.append(kept)
+        return np.stack(rows), rewards, dones, infos, self._masks()
+
+    def set_scale(self, scale: float) -> None:
+        """Sets ``lambda`` of the stage reward in all envs, from their next episode's rewards on."""
+        for env in self.envs:
+            core = env.env
+            assert isinstance(core, DynSTEERWrapper)
+            core.reward.scale = scale
+
+    def state(self) -> Any:
+        """All that a later process needs to go on: the envs in mid-episode and their books."""
+        return self.envs, self._returns, self._lengths
+
+    def load(self, state: Any) -> None:
+        """Goes on from a state."""
+        self.envs, self._returns, self._lengths = state
+        self.batch = EnvBatch(self.envs)
+
+
+def _serve(pipe: Any, settings: dict[str, Any], count: int, seeds: Sequence[int]) -> None:
+    """The loop of a worker process."""
+    lane = Lane(settings, count, seeds)
+    while True:
+        try:
+            name, arguments = pipe.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        if name == "close":
+            pipe.close()
+            return
+        try:
+            pipe.send((None, getattr(lane, name)(*arguments)))
+        except KeyboardInterrupt:
+            return
+        except Exception as error:
+            pipe.send((error, None))
+
+
+class BatchedVecEnv(VecEnv):
+    """Envs for SB3: one :class:`Lane` in this process, or several in processes of their own."""
+
+    def __init__(self, settings: dict[str, Any], num_envs: int, *, workers: int = 1, seed: int = 0) -> None:
+        """Makes the envs.
+
+        Args:
+            settings: Keyword arguments of ``gym.make``; the interface is discrete.
+            num_envs: How many envs in all.
+            workers: How many processes step them; 1 means this one.
+            seed: Env ``i`` starts with seed ``seed + i``.
+        """
+        self._settings = {**settings, "interface": "discrete", "report": False}
+        probe = EnvSettings.read(self._settings).make()
+        workers = max(1, min(workers, num_envs))
+        counts = [num_envs // workers + (place < num_envs % workers) for place in range(workers)]
+        starts = np.cumsum([0, *counts])
+        seeds = [[seed + int(starts[w]) + i for i in range(counts[w])] for w in range(workers)]
+        self._slices = [slice(int(starts[w]), int(starts[w + 1])) for w in range(workers)]
+        self._lane: Lane | None = None
+        self._pipes: list[Any] = []
+        self._processes: list[Any] = []
+        if workers == 1:
+            self._lane = Lane(self._settings, num_envs, seeds[0])
+        else:
+            context = multiprocessing.get_context("forkserver")
+            for place in range(workers):
+                mine, theirs = context.Pipe()
+                process = context.Process(
+                    target=_serve, args=(theirs, self._settings, counts[place], seeds[place]), daemon=True
+                )
+                process.start()
+                theirs.close()
+                self._pipes.append(mine)
+                self._processes.append(process)
+        self._masks: NDArray[np.bool_] = np.zeros((num_envs, int(probe.action_space.n)), np.bool_)  # type: ignore[attr-defined]
+        self._given: NDArray[np.int64] | None = None
+        super().__init__(num_envs, probe.observation_space, probe.action_space)
+
+    def _all(self, name: str, *arguments: Any) -> list[Any]:
+        if self._lane is not None:
+            return [getattr(self._lane, name)(*arguments)]
+        for pipe in self._pipes:
+            pipe.send((name, arguments))
+        return self._collect()
+
+    def _collect(self) -> list[Any]:
+        results = []
+        for pipe in self._pipes:
+            error, result = pipe.recv()
+            if error is not None:
+                raise error
+            results.append(result)
+        return results
+
+    def reset(self) -> VecEnvObs:
+        """Starts all episodes."""
+        parts = self._all("reset")
+        self._masks = np.concatenate([part[1] for part in parts])
+        return np.concatenate([part[0] for part in parts])
+
+    def step_async(self, actions: NDArray[np.int64]) -> None:
+        """Sends one action to each env."""
+        self._given = actions
+        for pipe, part in zip(self._pipes, self._slices, strict=False):
+            pipe.send(("step", ([int(action) for action in actions[part]],)))
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Collects what the step brought."""
+        assert self._given is not None
+        parts = self._collect() if self._lane is None else [self._lane.step([int(action) for action in self._given])]
+        self._masks = np.concatenate([part[4] for part in parts])
+        infos = [info for part in parts for info in part[3]]
+        return (
+            np.concatenate([part[0] for part in parts]),
+            np.concatenate([part[1] for part in parts]),
+            np.concatenate([part[2] for part in parts]),
+            infos,
+        )
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Masks of all envs, shape ``(num_envs, max_candidates)``."""
+        return self._masks
+
+    def set_scale(self, scale: float) -> None:
+        """Sets ``lambda`` of the stage reward in all envs."""
+        self._all("set_scale", scale)
+
+    def state(self) -> list[Any]:
+        """The lanes' states, picklable."""
+        return [*self._all("state"), self._masks]
+
+    def load(self, state: list[Any]) -> None:
+        """Goes on from a state of as many lanes."""
+        *lanes, self._masks = state
+        if self._lane is not None:
+            self._lane.load(lanes[0])
+            return
+        for pipe, lane in zip(self._pipes, lanes, strict=True):
+            pipe.send(("load", (lane,)))
+        self._collect()
+
+    def close(self) -> None:
+        """Ends the worker processes."""
+        for pipe in self._pipes:
+            try:
+                pipe.send(("close", ()))
+            except (BrokenPipeError, OSError):
+                pass
+        for process in self._processes:
+            process.join(timeout=5)
+            if process.is_alive():
+                process.terminate()
+        self._pipes, self._processes = [], []
+
+    def env_method(self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any) -> list[Any]:
+        """SB3 asks for ``action_masks`` this way."""
+        if method_name == "action_masks":
+            return list(self._masks)
+        raise AttributeError(f"the training envs offer action_masks, not {method_name}")
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether all envs have an attribute."""
+        return attr_name == "action_masks"
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Reads an attribute of some envs; of those that SB3 asks for."""
+        if attr_name == "render_mode":
+            return [None for _ in self._get_indices(indices)]
+        if attr_name == "action_masks":
+            return [self.action_masks for _ in self._get_indices(indices)]
+        raise AttributeError(f"the training envs have no attribute {attr_name}")
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Not offered: the envs may live in other processes."""
+        raise AttributeError(f"the training envs' attributes cannot be set from here; got {attr_name}")
+
+    def env_is_wrapped(self, wrapper_class: type, indices: VecEnvIndices = None) -> list[bool]:
+        """No wrappers of Gymnasium's or SB3's are there."""
+        return [False for _ in self._get_indices(indices)]
+
