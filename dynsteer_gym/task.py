@@ -106,7 +106,7 @@ class TaskView:
         return [tool.openai() for tool in self.tools]
 
 
-_KEYS: dict[tuple[int, int, str], tuple[Any, Any, str]] = {}
+_KEYS: dict[Any, tuple[Any, str]] = {}
 
 
 def catalogue_key(tools: tuple[ToolSpec, ...], tables: tuple[TableHeader, ...], policy: str = "") -> str:
@@ -114,10 +114,10 @@ def catalogue_key(tools: tuple[ToolSpec, ...], tables: tuple[TableHeader, ...], 
 
     Worlds share one tuple of tools between many episodes, so identity is tried before content.
     """
-    memo = (id(tools), id(tables), policy)
+    memo = (id(tools), tuple((header.name, header.columns) for header in tables), policy)
     known = _KEYS.get(memo)
-    if known is not None and known[0] is tools and known[1] is tables:
-        return known[2]
+    if known is not None and known[0] is tools:
+        return known[1]
     body = json.dumps(
         [
             [[t.name, t.description, t.parameters, t.returns] for t in tools],
@@ -130,5 +130,5 @@ def catalogue_key(tools: tuple[ToolSpec, ...], tables: tuple[TableHeader, ...], 
     digest = blake2b(body.encode(), digest_size=16).hexdigest()
     if len(_KEYS) >= 4096:
         _KEYS.clear()
-    _KEYS[memo] = (tools, tables, digest)
+    _KEYS[memo] = (tools, digest)
     return digest

@@ -1,0 +1,1 @@
+"""Worlds: they know nothing of evaluation, judges or rewards."""

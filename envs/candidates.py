@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from dynsteer_gym.envs.actions import AssistantTurn, ToolCall
 from dynsteer_gym.envs.features import EMBEDDING, OVERLAPS, CatalogueWords
-from dynsteer_gym.envs.grounding import Value, accepts, field_type, literal_type, plain_schema, row_canonicals, rows_of
+from dynsteer_gym.envs.grounding import Value, accepts, row_canonicals, rows_of
+from dynsteer_gym.kinds import field_type, literal_type, plain_schema
 from dynsteer_gym.language import canonical, extract_literals
 from dynsteer_gym.task import ToolSpec
 

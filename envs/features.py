@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dynsteer_gym.envs.grounding import parameter_type, plain_schema
+from dynsteer_gym.kinds import parameter_type, plain_schema, return_fields
 from dynsteer_gym.language import stem, words
 from dynsteer_gym.task import ToolSpec, catalogue_key
 
@@ -100,7 +100,7 @@ class CatalogueWords:
                     add((tool.name, name, None), (tool.name, tool.description, described, ""))
                     add(("?", name, None), ("ask", "", name, ""))
         for tool in tools:
-            for name in sorted(_fields(tool.returns)):
+            for name in sorted(return_fields(tool.returns)):
                 add(("=", name, None), ("", "", name, ""))
         for name in ("confirm", "report", "refuse"):
             add((name, "", None), ("", "", "", ""))
@@ -158,25 +158,6 @@ class CatalogueWords:
         table[:, :OVERLAPS] = self.overlap(text)
         np.multiply(self._vectors, embed(stems(text)) * (EMBEDDING**0.5), out=table[:, OVERLAPS:])
         return table
-
-
-def _fields(schema: object) -> set[str]:
-    """Names of the scalar fields in a return schema, nested objects and arrays included."""
-    if not isinstance(schema, dict):
-        return set()
-    if schema.get("type") == "array":
-        return _fields(schema.get("items"))
-    found: set[str] = set()
-    for option in schema.get("anyOf", ()):
-        found |= _fields(option)
-    properties = schema.get("properties")
-    if isinstance(properties, dict):
-        for name, inner in properties.items():
-            nested = _fields(inner) if isinstance(inner, dict) and inner.get("type") in ("object", "array") else set()
-            found |= nested or {name}
-    elif not found and schema.get("type") in ("string", "number", "integer", "boolean"):
-        found.add("result")
-    return found
 
 
 _CATALOGUES: dict[str, CatalogueWords] = {}

@@ -8,20 +8,12 @@ else describes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-from dynsteer_gym.language import canonical, stem, words
+from dynsteer_gym.kinds import field_type, literal_type, parameter_type, plain_schema
+from dynsteer_gym.language import canonical
 
 __all__ = ["Value", "accepts", "field_type", "literal_type", "parameter_type", "plain_schema", "rows_of"]
-
-_TIME_STEMS = frozenset(stem(w) for w in ("time", "start", "end", "date", "when", "timestamp", "deadline", "due", "datetime"))
-_TEXT_STEMS = frozenset(
-    stem(w) for w in ("content", "text", "title", "message", "body", "note", "subject", "query", "description", "comment")
-)
-_NAME_STEMS = frozenset(stem(w) for w in ("name", "person", "recipient", "sender", "contact"))
-_PHONE_STEMS = frozenset(stem(w) for w in ("phone", "telephone", "mobile"))
-
 
 class Value(NamedTuple):
     """A value that something in the talk has given.
@@ -53,60 +45,6 @@ class Value(NamedTuple):
     literal: int = -1
     before: str = ""
     step: int = 0
-
-
-def plain_schema(schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A parameter's schema without its ``null`` alternative."""
-    for option in schema.get("anyOf", ()):
-        if option.get("type") != "null":
-            return option
-    return schema
-
-
-def parameter_type(name: str, schema: Mapping[str, Any]) -> str:
-    """The coarse type that a parameter takes."""
-    schema = plain_schema(schema)
-    if "enum" in schema or "const" in schema:
-        return "enum"
-    kind = schema.get("type")
-    if kind == "boolean":
-        return "bool"
-    if kind in ("integer", "number"):
-        return "number"
-    return _text_type(name, str(schema.get("format", "")))
-
-
-@lru_cache(maxsize=4096)
-def _text_type(name: str, form: str) -> str:
-    parts = words(name)
-    stems = {stem(part) for part in parts}
-    if parts and parts[-1] in ("id", "ids", "uid"):
-        return f"id:{name}"
-    if form.startswith("phone") or stems & _PHONE_STEMS:
-        return "phone"
-    if form == "email" or "email" in stems:
-        return "email"
-    if form in ("date-time", "date", "time") or stems & _TIME_STEMS:
-        return "datetime"
-    if stems & _TEXT_STEMS:
-        return "text"
-    if stems & _NAME_STEMS:
-        return "name"
-    return f"any:{name}"
-
-
-def field_type(name: str, value: Any) -> str:
-    """The coarse type of a returned value, from its field's name and its JSON type."""
-    if isinstance(value, bool):
-        return "bool"
-    if isinstance(value, int | float):
-        return "number"
-    return _text_type(name, "")
-
-
-def literal_type(kind: str) -> str:
-    """The coarse type of a literal found in a text (``language.Literal.type``)."""
-    return {"quoted": "text", "date": "datetime", "time": "datetime"}.get(kind, kind)
 
 
 def accepts(parameter: str, value: Value) -> bool:

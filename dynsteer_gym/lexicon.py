@@ -1,0 +1,92 @@
+"""A small lexicon of everyday English: words that mean the same share a concept.
+
+General language about everyday actions and things, in the manner of a thesaurus; it names no tool, no scenario and no
+task family of any world. A word of several meanings has several concepts.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from dynsteer_gym.language import stem, words
+
+__all__ = ["FUNCTION_WORDS", "VERBS", "concepts", "concepts_of"]
+
+_SYNONYMS: dict[str, str] = {
+    # Actions.
+    "create": "add create make new insert save store record register enter put book schedule plan note jot set-up compose",
+    "delete": "delete remove erase drop discard clear scrap wipe rid cancel trash strike",
+    "cancel": "cancel call-off abort scrap delete drop remove",
+    "update": "update change edit modify correct fix replace alter adjust revise switch-to new set",
+    "move": "move reschedule postpone shift push delay bring-forward defer change",
+    "send": "send text write message tell notify inform mail forward ping drop-line let-know",
+    "search": "search find look lookup retrieve query fetch locate list show which",
+    "get": "get read check show tell give current what",
+    "complete": "complete finish done tick check-off mark accomplish",
+    "enable": "on enable activate start",
+    "disable": "off disable deactivate stop kill",
+    # Things.
+    "contact": "contact person people entry friend colleague address-book phonebook card someone",
+    "phone": "phone telephone number mobile-number cell-number digit dial call reach ring",
+    "email": "email e-mail mail-address",
+    "message": "message text sms note-to conversation chat wrote write said say line word",
+    "content": "content text body say said wrote write word",
+    "reminder": "reminder remind todo task chore to-do nudge alert",
+    "event": "event appointment meeting calendar agenda diary schedule session",
+    "wifi": "wifi wireless wlan wi-fi internet",
+    "cellular": "cellular mobile-data cell-service data",
+    "location": "location gps position where place whereabouts address located spot",
+    "battery": "battery power saver saving power-saving energy",
+    "time": "time clock hour when o'clock begin date day start due late moment",
+    "due": "due when deadline time remind date",
+    "start": "start begin when time date",
+    "setting": "setting status state configuration switch whether device enabled currently",
+    "last": "last latest recent newest",
+}
+VERBS = frozenset(("create", "delete", "cancel", "update", "move", "send", "search", "get", "complete", "enable", "disable"))
+"""The concepts that are actions."""
+FUNCTION_WORDS = frozenset(
+    stem(word)
+    for word in """a an the to of for in at is are was be am and or with from by as it its this that these those my me i
+    you your he she his her their them we our us do does did please could would can will shall should have has had not
+    there here if then than so no one any some all each how i'd i'll i'm want need like thanks right""".split()
+)
+
+
+def _index() -> tuple[dict[str, tuple[str, ...]], dict[tuple[str, str], tuple[str, ...]]]:
+    single: dict[str, list[str]] = {}
+    double: dict[tuple[str, str], list[str]] = {}
+    for concept, members in _SYNONYMS.items():
+        for member in members.split():
+            parts = [stem(part) for part in member.split("-")]
+            if len(parts) == 1:
+                single.setdefault(parts[0], []).append(concept)
+            else:
+                double.setdefault((parts[0], parts[1]), []).append(concept)
+                single.setdefault("".join(parts), []).append(concept)
+    return {key: tuple(value) for key, value in single.items()}, {key: tuple(value) for key, value in double.items()}
+
+
+_SINGLE, _DOUBLE = _index()
+
+
+@lru_cache(maxsize=16384)
+def concepts_of(word: str) -> tuple[str, ...]:
+    """The concepts of one stem: those of the lexicon, or the stem itself where it has none."""
+    return _SINGLE.get(word, (word,))
+
+
+@lru_cache(maxsize=8192)
+def concepts(text: str) -> tuple[str, ...]:
+    """The concepts of a text or identifier in order of first occurrence; function words and numbers have none."""
+    found: dict[str, None] = {}
+    stems = [stem(word) for word in words(text)]
+    for place, item in enumerate(stems):
+        # A particle belongs to its verb across at most two words ("call it off").
+        for later in stems[place + 1 : place + 4]:
+            for concept in _DOUBLE.get((item, later), ()):
+                found[concept] = None
+        if item not in FUNCTION_WORDS and not item.isdigit():
+            for concept in concepts_of(item):
+                found[concept] = None
+    return tuple(found)

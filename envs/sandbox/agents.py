@@ -1,0 +1,72 @@
+"""Scripted agents, hidden side: the expert of every scenario, its other legal routes, and some that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynsteer_gym.envs.actions import AssistantTurn, ToolCall
+from dynsteer_gym.envs.sandbox.draw import Plan
+from dynsteer_gym.envs.sandbox.suite import Instance
+
+__all__ = ["Expert", "Refuser", "Silent", "other_routes"]
+
+
+class Expert:
+    """Plays a scenario's own plan, request after request; native score 1.
+
+    >>> from dynsteer_gym.envs.sandbox import SandboxEnv
+    >>> env = SandboxEnv()
+    >>> obs, info = env.reset(seed=0)
+    >>> expert, done = Expert(env.instance), False
+    >>> while not done:
+    ...     obs, score, done, _, info = env.step(expert.act(obs))
+    >>> score
+    1.0
+    """
+
+    def __init__(self, instance: Instance, plans: Sequence[Plan] | None = None) -> None:
+        """Takes the plans.
+
+        Args:
+            instance: The scenario.
+            plans: One plan for each request instead of the expert's own.
+        """
+        chosen = [request.plan for request in instance.requests] if plans is None else plans
+        self._turns = [turn for plan in chosen for turn in plan]
+        self._place = 0
+
+    def act(self, observation: str) -> AssistantTurn:
+        """The next turn; an empty message once the plan is over."""
+        if self._place >= len(self._turns):
+            return AssistantTurn(message="")
+        turn = self._turns[self._place]
+        self._place += 1
+        if isinstance(turn, str):
+            return AssistantTurn(message=turn)
+        return AssistantTurn(calls=(ToolCall(turn[0], dict(turn[1])),))
+
+
+def other_routes(instance: Instance) -> list[list[Plan]]:
+    """Every alternative: for each request with other routes, the expert's plans with that one exchanged."""
+    own = [request.plan for request in instance.requests]
+    found = []
+    for place, request in enumerate(instance.requests):
+        for route in request.routes:
+            found.append([*own[:place], route, *own[place + 1 :]])
+    return found
+
+
+class Refuser:
+    """Refuses at once, in one line."""
+
+    def act(self, observation: str) -> AssistantTurn:
+        """A refusal."""
+        return AssistantTurn(message="I cannot do that.")
+
+
+class Silent:
+    """Says nothing, does nothing."""
+
+    def act(self, observation: str) -> AssistantTurn:
+        """An empty message."""
+        return AssistantTurn(message="")
