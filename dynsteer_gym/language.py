@@ -95,6 +95,8 @@ def _name_span(text: str, start: int, value: str, vocabulary: frozenset[str]) ->
     def is_name(index: int) -> bool:
         first, last = parts[index]
         word = text[first:last].replace("’", "'").lower()
+        if text[first:last].isupper() and 1 < last - first <= 4:
+            return False  # An abbreviation.
         if word in _NOT_NAMES or word in vocabulary or stem(word) in vocabulary or word.replace("-", "") in vocabulary:
             return False
         if index == 0 and _SENTENCE_START.search(text[max(0, first - 4) : first]):

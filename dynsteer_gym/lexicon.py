@@ -7,20 +7,21 @@ task family of any world. A word of several meanings has several concepts.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import sqrt
 
 from dynsteer_gym.language import stem, words
 
-__all__ = ["FUNCTION_WORDS", "VERBS", "concepts", "concepts_of"]
+__all__ = ["FUNCTION_WORDS", "IMPERATIVES", "VERBS", "concepts", "concepts_of", "weighted"]
 
 _SYNONYMS: dict[str, str] = {
     # Actions.
-    "create": "add create make new insert save store record register enter put book schedule plan note jot set-up compose",
+    "create": "add create make new insert save store record register enter put plan note jot set set-up compose schedule",
     "delete": "delete remove erase drop discard clear scrap wipe rid cancel trash strike",
     "cancel": "cancel call-off abort scrap delete drop remove",
     "update": "update change edit modify correct fix replace alter adjust revise switch-to new set",
     "move": "move reschedule postpone shift push delay bring-forward defer change",
-    "send": "send text write message tell notify inform mail forward ping drop-line let-know",
-    "search": "search find look lookup retrieve query fetch locate list show which",
+    "send": "send write tell notify inform forward ping drop-line let-know",
+    "search": "search find look lookup retrieve query fetch locate list show",
     "get": "get read check show tell give current what",
     "complete": "complete finish done tick check-off mark accomplish",
     "enable": "on enable activate start",
@@ -30,7 +31,7 @@ _SYNONYMS: dict[str, str] = {
     "phone": "phone telephone number mobile-number cell-number digit dial call reach ring",
     "email": "email e-mail mail-address",
     "message": "message text sms note-to conversation chat wrote write said say line word",
-    "content": "content text body say said wrote write word",
+    "content": "content text body say said wrote write word message",
     "reminder": "reminder remind todo task chore to-do nudge alert",
     "event": "event appointment meeting calendar agenda diary schedule session",
     "wifi": "wifi wireless wlan wi-fi internet",
@@ -43,6 +44,8 @@ _SYNONYMS: dict[str, str] = {
     "setting": "setting status state configuration switch whether device enabled currently",
     "last": "last latest recent newest",
 }
+IMPERATIVES = {"text": "send", "message": "send", "mail": "send", "email": "send", "book": "create", "list": "search", "note": "create"}
+"""Nouns that are actions where a command begins with them ("Text Ada ...")."""
 VERBS = frozenset(("create", "delete", "cancel", "update", "move", "send", "search", "get", "complete", "enable", "disable"))
 """The concepts that are actions."""
 FUNCTION_WORDS = frozenset(
@@ -77,16 +80,34 @@ def concepts_of(word: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=8192)
-def concepts(text: str) -> tuple[str, ...]:
-    """The concepts of a text or identifier in order of first occurrence; function words and numbers have none."""
-    found: dict[str, None] = {}
+def weighted(text: str) -> tuple[tuple[str, float], ...]:
+    """The concepts of a text in order of first occurrence, with weights in (0, 1].
+
+    A word's own concept, or its only one, weighs 1; other meanings share ``1 / sqrt(n)`` each. Words that belong
+    together ("address book") are read as one; a particle belongs to its verb across at most two words ("call it off").
+    Function words and numbers have no concept.
+    """
+    found: dict[str, float] = {}
     stems = [stem(word) for word in words(text)]
+    taken: set[int] = set()
     for place, item in enumerate(stems):
-        # A particle belongs to its verb across at most two words ("call it off").
-        for later in stems[place + 1 : place + 4]:
-            for concept in _DOUBLE.get((item, later), ()):
-                found[concept] = None
-        if item not in FUNCTION_WORDS and not item.isdigit():
-            for concept in concepts_of(item):
-                found[concept] = None
-    return tuple(found)
+        for gap, later in enumerate(stems[place + 1 : place + 4]):
+            pair = _DOUBLE.get((item, later))
+            if pair:
+                found.update(dict.fromkeys(pair, 1.0))
+                taken.add(place)
+                if gap == 0:
+                    taken.add(place + 1)
+    for place, item in enumerate(stems):
+        if place in taken or item in FUNCTION_WORDS or item.isdigit():
+            continue
+        meanings = concepts_of(item)
+        for concept in meanings:
+            weight = 1.0 if len(meanings) == 1 or stem(concept) == item else 1 / sqrt(len(meanings))
+            found[concept] = max(found.get(concept, 0.0), weight)
+    return tuple(found.items())
+
+
+def concepts(text: str) -> tuple[str, ...]:
+    """The concepts of a text or identifier in order of first occurrence."""
+    return tuple(concept for concept, _ in weighted(text))

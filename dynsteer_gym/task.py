@@ -98,7 +98,7 @@ class TaskView:
 
     @cached_property
     def catalogue_key(self) -> str:
-        """A digest of tools, tables and policy: equal for views that differ in the request only."""
+        """A digest of tools, tables and policy: equal for views that differ in the request, or the order of tools, only."""
         return catalogue_key(self.tools, self.tables, self.policy)
 
     def openai_tools(self) -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ def catalogue_key(tools: tuple[ToolSpec, ...], tables: tuple[TableHeader, ...], 
         return known[1]
     body = json.dumps(
         [
-            [[t.name, t.description, t.parameters, t.returns] for t in tools],
+            sorted(([t.name, t.description, t.parameters, t.returns] for t in tools), key=lambda entry: str(entry[0])),
             [[h.name, h.columns] for h in tables],
             policy,
         ],

@@ -160,12 +160,12 @@ class CatalogueWords:
         return table
 
 
-_CATALOGUES: dict[str, CatalogueWords] = {}
+_CATALOGUES: dict[Any, CatalogueWords] = {}
 
 
 def catalogue_words(tools: tuple[ToolSpec, ...]) -> CatalogueWords:
     """The words of a catalogue, built once for each catalogue."""
-    key = catalogue_key(tools, ())
+    key = (catalogue_key(tools, ()), tuple(tool.name for tool in tools))
     known = _CATALOGUES.get(key)
     if known is None:
         if len(_CATALOGUES) >= 256:

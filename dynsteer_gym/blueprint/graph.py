@@ -196,6 +196,56 @@ class Blueprint:
             found[earlier].append(later)
         return {key: tuple(sorted(value)) for key, value in found.items()}
 
+    @cached_property
+    def ancestors(self) -> Mapping[str, frozenset[str]]:
+        """All milestones that must come before each milestone."""
+        found: dict[str, frozenset[str]] = {}
+        for milestone in self.milestones:
+            direct = self.predecessors[milestone.id]
+            found[milestone.id] = frozenset(direct).union(*(found[key] for key in direct))
+        return found
+
+    @cached_property
+    def anchors(self) -> Mapping[str, str | None]:
+        """``idom(m)``: the immediate dominator of each milestone over the graph with an added entry ``s0``.
+
+        ``None`` stands for ``s0``. In topological order, the immediate dominator of a node is the nearest common
+        ancestor of its predecessors in the dominator tree.
+        """
+        found: dict[str, str | None] = {}
+        depth: dict[str | None, int] = {None: 0}
+        for milestone in self.milestones:
+            direct = self.predecessors[milestone.id]
+            common: str | None = direct[0] if direct else None
+            for other in direct[1:]:
+                left: str | None = common
+                right: str | None = other
+                while left != right:
+                    if depth[left] >= depth[right]:
+                        left = found[left] if left is not None else None
+                    else:
+                        right = found[right] if right is not None else None
+                common = left
+            found[milestone.id] = common
+            depth[milestone.id] = depth[common] + 1
+        return found
+
+    @cached_property
+    def by_request(self) -> Mapping[int, tuple[Milestone, ...]]:
+        """The milestones of each request, in topological order."""
+        found: dict[int, list[Milestone]] = {}
+        for milestone in self.milestones:
+            found.setdefault(milestone.request, []).append(milestone)
+        return {key: tuple(value) for key, value in found.items()}
+
+    @cached_property
+    def screens(self) -> Mapping[int, Mapping[str, tuple[Minefield, ...]]]:
+        """Minefields by request and tool."""
+        found: dict[int, dict[str, list[Minefield]]] = {}
+        for minefield in self.minefields:
+            found.setdefault(minefield.request, {}).setdefault(minefield.tool, []).append(minefield)
+        return {request: {tool: tuple(own) for tool, own in tools.items()} for request, tools in found.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledTask:
