@@ -160,11 +160,11 @@ class CandidateList:
         rows = []
         for rank, count, row in rows_of(value):
             held = row_canonicals(row)
-            matches = any(
+            matches = sum(
                 name in held or (isinstance(name, str) and any(isinstance(h, str) and name in h for h in held))
                 for name in self._names
             )
-            rows.append((not matches, rank, count, row))
+            rows.append((-matches, rank, count, row))
         # Rows that hold what the request names come first; the rest keep the tool's order.
         rows.sort(key=lambda item: item[:2])
         self.overflow += max(0, len(rows) - _ROWS_KEPT)
@@ -175,7 +175,7 @@ class CandidateList:
                 if isinstance(item, str | int | float) and item != "":
                     found.append(
                         Value(
-                            canonical(item), item, field_type(key, item), key, "return", self._row, not other, rank, count, step=step
+                            canonical(item), item, field_type(key, item), key, "return", self._row, -other, rank, count, step=step
                         )
                     )
         for value_ in found:
@@ -324,7 +324,7 @@ class CandidateList:
             else:
                 row[13] += 0.5
                 if value.matches:
-                    row[14] = 1.0
+                    row[14] = 0.5 * min(value.matches, 2)
                 if value.rank == 0:
                     row[15] = 1.0
                 if value.rows == 1:

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from dynsteer_gym.envs.actions import AssistantTurn
 from dynsteer_gym.envs.base import ToolEnv
 from dynsteer_gym.envs.candidates import STATIC, Candidate, CandidateList, shapes
-from dynsteer_gym.envs.features import EMBEDDING, CatalogueWords, catalogue_words, embed, stems
+from dynsteer_gym.envs.features import EMBEDDING, CatalogueWords, catalogue_words, embed, said_concepts
 from dynsteer_gym.events import Event, EventKind
 from dynsteer_gym.language import extract_literals
+from dynsteer_gym.lexicon import VERBS
 from dynsteer_gym.task import TaskView
 
 __all__ = ["CONTEXT", "DYNAMIC", "FEATURES", "DiscreteActions"]
@@ -30,8 +31,9 @@ FEATURES = STATIC + DYNAMIC
 """Columns of a candidate."""
 PRIVILEGED = 16
 """Columns for what ``observe`` lets through from the evaluator; 0 with ``observe="none"``."""
-_REPLY = 16
-CONTEXT = 16 + _REPLY + PRIVILEGED
+_ACTIONS = tuple(sorted(VERBS))
+_REQUEST = len(_ACTIONS) + 1
+CONTEXT = 16 + _REQUEST + PRIVILEGED
 """Columns of the context, which stand before the candidates."""
 OBSERVE = ("none", "counts", "kinds")
 
@@ -192,7 +194,11 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         self._last_tool = -1
         self._error: NDArray[np.float32] | None = None
         self._reply: NDArray[np.float32] | None = None
-        self._reply_words = np.zeros(_REPLY, np.float32)
+        self._asked = np.zeros(_REQUEST, np.float32)
+        if not self._blind:
+            said = said_concepts(text)
+            self._asked[: len(_ACTIONS)] = [said.get(action, 0.0) for action in _ACTIONS]
+            self._asked[-1] = 1.0 if text.rstrip().endswith("?") else 0.0
         self._flags = [0.0] * 10
         self._since = self._turn
         self._index_of: NDArray[np.int64] = np.zeros(0, np.int64)
@@ -238,7 +244,6 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
                     flags[6] = 1.0
                 if not self._blind:
                     self._reply = index.overlap(event.text).max(axis=1)
-                    self._reply_words = embed(stems(event.text))[:_REPLY]
                 entries.heard(event.text, self._turn)
         self._flags = flags
 
@@ -271,9 +276,9 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         out[4 : 4 + len(self._flags)] = self._flags
         out[14] = len(self._order) / self._size
         out[15] = 1.0
-        out[16 : 16 + _REPLY] = self._reply_words
+        out[16 : 16 + _REQUEST] = self._asked
         if self._observe != "none":
-            self._privileged(out[16 + _REPLY : CONTEXT])
+            self._privileged(out[16 + _REQUEST : CONTEXT])
 
     def _privileged(self, out: NDArray[np.float32]) -> None:
         summary = self.env.get_wrapper_attr("frontier_summary")()

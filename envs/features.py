@@ -17,30 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynsteer_gym.kinds import parameter_type, plain_schema, return_fields
-from dynsteer_gym.language import stem, words
+from dynsteer_gym.language import words
+from dynsteer_gym.lexicon import IMPERATIVES, VERBS, concepts, weighted
 from dynsteer_gym.task import ToolSpec, catalogue_key
 
-__all__ = ["EMBEDDING", "OVERLAPS", "CatalogueWords", "catalogue_words", "stems"]
+__all__ = ["EMBEDDING", "OVERLAPS", "CatalogueWords", "catalogue_words", "said_concepts"]
 
-EMBEDDING = 32
+EMBEDDING = 8
 """Dimensions of the hashed word embeddings."""
-OVERLAPS = 4
-"""Overlap columns of a variant: name, description, parameter or field, constant; each in [0, 1]."""
+OVERLAPS = 5
+"""Overlap columns of a variant: action, things, description, parameter or field, constant; each in [0, 1]."""
 
-_STOP = frozenset(
-    stem(word)
-    for word in """a an the to of for in on at is are was be and or with from by as it its this that these those my me i
-    you your he she his her their them we our us do does did please could would can will shall should have has had
-    there here if then than so not no one any some all each what which who when where how""".split()
-)
-_CONSTANT_WORDS = {True: ("on", "enable", "start", "activate"), False: ("off", "disable", "stop", "deactivate")}
+_CONSTANT_WORDS = {True: "on enable activate", False: "off disable deactivate"}
 
 
 @lru_cache(maxsize=8192)
-def stems(text: str) -> tuple[str, ...]:
-    """Content stems of a text, in order of first occurrence; on and off count, other function words do not."""
-    found = dict.fromkeys(stem(word) for word in words(text))
-    return tuple(item for item in found if item in ("on", "off") or (item not in _STOP and not item.isdigit()))
+def said_concepts(text: str) -> dict[str, float]:
+    """The concepts of what somebody said, with weights; a command may begin with a noun that is an action there."""
+    found = dict(weighted(text))
+    first = IMPERATIVES.get((words(text) or ("",))[0])
+    if first is not None:
+        found[first] = 1.0
+    return found
 
 
 @lru_cache(maxsize=16384)
@@ -80,45 +78,46 @@ class CatalogueWords:
             tool.name: {name: parameter_type(name, schema) for name, schema in tool.properties.items()} for tool in tools
         }
         self.variants: dict[tuple[str, str, object], int] = {}
-        rows: list[tuple[str, str, str, str]] = []
+        rows: list[tuple[str, str, str, str, str]] = []
 
-        def add(key: tuple[str, str, object], texts: tuple[str, str, str, str]) -> None:
+        def add(key: tuple[str, str, object], texts: tuple[str, str, str, str, str]) -> None:
             if key not in self.variants:
                 self.variants[key] = len(rows)
                 rows.append(texts)
 
         for tool in tools:
-            add((tool.name, "", None), (tool.name, tool.description, "", ""))
+            action, things = _split(tool.name)
+            add((tool.name, "", None), (action, things, tool.description, "", ""))
             for name, schema in tool.properties.items():
                 described = f"{name} {schema.get('description', '')}"
                 plain = plain_schema(schema)
                 constants = [True, False] if plain.get("type") == "boolean" else list(plain.get("enum", ()))
                 for constant in constants:
-                    said = " ".join(_CONSTANT_WORDS[constant]) if isinstance(constant, bool) else str(constant)
-                    add((tool.name, name, constant), (tool.name, tool.description, described, said))
+                    said = _CONSTANT_WORDS[constant] if isinstance(constant, bool) else str(constant)
+                    add((tool.name, name, constant), (action, things, tool.description, described, said))
                 if not constants:
-                    add((tool.name, name, None), (tool.name, tool.description, described, ""))
-                    add(("?", name, None), ("ask", "", name, ""))
+                    add((tool.name, name, None), (action, things, tool.description, described, ""))
+                    add(("?", name, None), ("", "", "", name, ""))
         for tool in tools:
             for name in sorted(return_fields(tool.returns)):
-                add(("=", name, None), ("", "", name, ""))
+                add(("=", name, None), ("", "", "", name, ""))
         for name in ("confirm", "report", "refuse"):
-            add((name, "", None), ("", "", "", ""))
+            add((name, "", None), ("", "", "", "", ""))
         self._index(rows)
 
     def __reduce__(self) -> Any:
         """Pickles as its catalogue: the words are read again, once a process."""
         return catalogue_words, (self.tools,)
 
-    def _index(self, rows: list[tuple[str, str, str, str]]) -> None:
-        parts = [[stems(text) for text in row] for row in rows]
+    def _index(self, rows: list[tuple[str, str, str, str, str]]) -> None:
+        parts = [[concepts(text) for text in row] for row in rows]
         vocabulary: dict[str, int] = {}
         for row in parts:
             for part in row:
                 for item in part:
                     vocabulary.setdefault(item, len(vocabulary))
         self.vocabulary = vocabulary
-        tools = [set(stems(f"{tool.name} {tool.description}")) for tool in self.tools]
+        tools = [set(concepts(f"{tool.name} {tool.description}")) for tool in self.tools]
         weights = np.ones(len(vocabulary), np.float32)
         for item, column in vocabulary.items():
             holding = sum(item in tool for tool in tools)
@@ -130,7 +129,7 @@ class CatalogueWords:
                 total = sum(float(weights[vocabulary[item]]) for item in part)
                 for item in part:
                     incidence[which, number, vocabulary[item]] = weights[vocabulary[item]] / max(total, 1e-6)
-            vectors[number] = embed([*row[0], *row[0], *row[1], *row[2], *row[2], *row[3]])
+            vectors[number] = embed([*row[0], *row[0], *row[1], *row[1], *row[2], *row[3], *row[3], *row[4]])
         # Two names of one tool would divide a word's weight; a word asks for the most specific part that holds it.
         self._incidence = incidence.reshape(OVERLAPS * len(rows), len(vocabulary))
         self._vectors = vectors
@@ -146,18 +145,25 @@ class CatalogueWords:
         """How many of each variant's words a text holds, weighted by rarity, shape ``(size, OVERLAPS)`` in [0, 1]."""
         said = np.zeros(len(self.vocabulary), np.float32)
         column = self.vocabulary.get
-        for item in stems(text):
+        for item, weight in said_concepts(text).items():
             place = column(item)
             if place is not None:
-                said[place] = 1.0
+                said[place] = weight
         return (self._incidence @ said).reshape(OVERLAPS, self.size).T
 
     def features(self, text: str) -> NDArray[np.float32]:
         """Overlaps and the product of embeddings for each variant, shape ``(size, OVERLAPS + EMBEDDING)``."""
         table = np.empty((self.size, OVERLAPS + EMBEDDING), np.float32)
         table[:, :OVERLAPS] = self.overlap(text)
-        np.multiply(self._vectors, embed(stems(text)) * (EMBEDDING**0.5), out=table[:, OVERLAPS:])
+        np.multiply(self._vectors, embed(said_concepts(text)) * (EMBEDDING**0.5), out=table[:, OVERLAPS:])
         return table
+
+
+def _split(name: str) -> tuple[str, str]:
+    """The action and the things in a tool's name."""
+    parts = words(name)
+    head = parts[:1] if parts and set(concepts(parts[0])) & (VERBS | {"get"}) else ()
+    return " ".join(head), " ".join(parts[len(head) :])
 
 
 _CATALOGUES: dict[Any, CatalogueWords] = {}

@@ -25,7 +25,7 @@ class Value(NamedTuple):
         key: The field or parameter that it came under, or ``""`` for a literal of a text.
         source: ``request``, ``user`` or ``return``.
         row: Which returned row it stood in (unique in the episode), or -1.
-        matches: Whether that row also holds a value that the request names.
+        matches: How many values that the request names that row holds.
         rank: The row's place in its return.
         rows: How many rows the return had.
         literal: The literal's place among the request's literals, or -1.
@@ -39,7 +39,7 @@ class Value(NamedTuple):
     key: str = ""
     source: str = "request"
     row: int = -1
-    matches: bool = False
+    matches: int = 0
     rank: int = 0
     rows: int = 0
     literal: int = -1
@@ -57,7 +57,7 @@ def accepts(parameter: str, value: Value) -> bool:
     if parameter == value.type:
         return True
     if parameter == "text":
-        return value.source == "return" and value.matches and value.type == "datetime"
+        return value.source == "return" and value.matches > 0 and value.type == "datetime"
     if parameter.startswith("any:"):
         return value.type == "text" and value.source != "return"
     return False

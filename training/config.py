@@ -47,6 +47,7 @@ class TrainConfig(BaseModel):
         curve_episodes: Episodes of a point.
         final_episodes: Episodes of each split in the final table.
         control_share: Share of stopped episodes that are played on unseen by the learner, to measure what stops save.
+        curriculum: Draw families that seldom succeed more often in training.
         seed: Of everything.
         threads: Torch threads.
     """
@@ -67,22 +68,23 @@ class TrainConfig(BaseModel):
     stagnation: int = Field(12, ge=1)
     judge: str = "cheap"
     total_steps: int = Field(300_000, ge=1)
-    num_envs: int = Field(32, ge=1)
+    num_envs: int = Field(256, ge=1)
     workers: int = Field(2, ge=1)
-    rollout: int = Field(128, ge=1)
+    rollout: int = Field(16, ge=1)
     batch_size: int = Field(1024, ge=2)
-    epochs: int = Field(4, ge=1)
+    epochs: int = Field(3, ge=1)
     learning_rate: float = Field(1e-3, gt=0)
     learning_rate_end: float = Field(1e-4, ge=0)
     gamma: float = Field(0.99, gt=0, le=1)
     gae_lambda: float = Field(0.95, ge=0, le=1)
     entropy: float = Field(0.02, ge=0)
     clip: float = Field(0.2, gt=0)
-    hidden: int = Field(96, ge=4)
+    hidden: int = Field(64, ge=4)
     curve_every: int = Field(16_384, ge=1)
     curve_episodes: int = Field(64, ge=1)
     final_episodes: int = Field(300, ge=1)
     control_share: float = Field(0.1, ge=0, le=1)
+    curriculum: bool = True
     seed: int = 0
     threads: int = Field(2, ge=1)
 
@@ -108,7 +110,7 @@ class TrainConfig(BaseModel):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {},
-    "long": {"suite": "endless-long", "splits": ("unseen", "paraphrased"), "total_steps": 1_500_000, "final_episodes": 200},
+    "long": {"suite": "endless-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 1_500_000, "final_episodes": 200},
     "smoke": {
         "total_steps": 2_048,
         "num_envs": 8,

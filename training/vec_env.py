@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices,
 
 from dynsteer_gym.envs.discrete import DiscreteActions
 from dynsteer_gym.settings import EnvSettings
+from dynsteer_gym.training.evaluate import family_of
 from dynsteer_gym.vector import EnvBatch
 from dynsteer_gym.wrapper import DynSTEERWrapper
 
@@ -21,6 +22,10 @@ EpisodeRecord = dict[str, Any]
 """What the learner's side keeps of a finished episode: return, length, success, stop criterion, family."""
 
 
+_LEARNED, _LEAST = 0.05, 0.2
+"""Step of a family's running success rate, and the weight that a solved family keeps."""
+
+
 class Lane:
     """Some envs with autoreset: what one process steps.
 
@@ -28,13 +33,14 @@ class Lane:
     the same policy and unseen by the learner, which measure what a stop saves and whether it was false.
     """
 
-    def __init__(self, settings: dict[str, Any], count: int, seeds: Sequence[int]) -> None:
+    def __init__(self, settings: dict[str, Any], count: int, seeds: Sequence[int], *, curriculum: bool = False) -> None:
         """Makes the envs.
 
         Args:
             settings: Keyword arguments of ``gym.make``.
             count: How many envs.
             seeds: The first seed of each.
+            curriculum: Draw families that seldom succeed more often.
         """
         made = EnvSettings.read(settings)
         envs = [made.make() for _ in range(count)]
@@ -46,15 +52,26 @@ class Lane:
         self._seeds = list(seeds)
         self._returns = [0.0] * count
         self._lengths = [0] * count
+        self.buffer: NDArray[np.float32] | None = None
+        self._curriculum = curriculum
+        self._learned: dict[str, float] = {}
+        self._finished = 0
 
-    def reset(self) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    def reset(self) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_]]:
         """Starts all episodes; observations of shape ``(count, features)`` and masks."""
         rows = []
         for place, env in enumerate(self.envs):
             observation, _ = env.reset(seed=self._seeds[place])
             rows.append(observation)
             self._returns[place], self._lengths[place] = 0.0, 0
-        return np.stack(rows), self._masks()
+        return self._hand(rows), self._masks()
+
+    def _hand(self, rows: list[NDArray[np.float32]]) -> NDArray[np.float32] | None:
+        """Observations of shape ``(count, features)``; ``None`` where they went into the shared buffer."""
+        if self.buffer is None:
+            return np.stack(rows)
+        np.stack(rows, out=self.buffer)
+        return None
 
     def _masks(self) -> NDArray[np.bool_]:
         return np.stack([env.action_masks() for env in self.envs])
@@ -87,11 +104,24 @@ class Lane:
                     "left_out": info["candidates_left_out"],
                     "turns_left": max(0, env.unwrapped.max_turns - self._lengths[place]),  # type: ignore[attr-defined]
                 }
+                if self._curriculum:
+                    self._reweight(env, bool(info["is_success"]))
                 observation, _ = env.reset()
                 self._returns[place], self._lengths[place] = 0.0, 0
             rows.append(observation)
             infos.append(kept)
-        return np.stack(rows), rewards, dones, infos, self._masks()
+        return self._hand(rows), rewards, dones, infos, self._masks()
+
+    def _reweight(self, env: DiscreteActions, success: bool) -> None:
+        """Families weigh by how far they are from being solved."""
+        name = family_of(env)
+        known = self._learned.get(name, 0.0)
+        self._learned[name] = known + _LEARNED * (success - known)
+        self._finished += 1
+        if self._finished % 32 == 0:
+            weights = {family: _LEAST + 1.0 - rate for family, rate in self._learned.items()}
+            for other in self.envs:
+                other.unwrapped.reweight(weights)  # type: ignore[attr-defined]
 
     def set_scale(self, scale: float) -> None:
         """Sets ``lambda`` of the stage reward in all envs, from their next episode's rewards on."""
@@ -102,17 +132,18 @@ class Lane:
 
     def state(self) -> Any:
         """All that a later process needs to go on: the envs in mid-episode and their books."""
-        return self.envs, self._returns, self._lengths
+        return self.envs, self._returns, self._lengths, self._learned, self._finished
 
     def load(self, state: Any) -> None:
         """Goes on from a state."""
-        self.envs, self._returns, self._lengths = state
+        self.envs, self._returns, self._lengths, self._learned, self._finished = state
         self.batch = EnvBatch(self.envs)
 
 
-def _serve(pipe: Any, settings: dict[str, Any], count: int, seeds: Sequence[int]) -> None:
-    """The loop of a worker process."""
-    lane = Lane(settings, count, seeds)
+def _serve(pipe: Any, settings: dict[str, Any], count: int, seeds: Sequence[int], shared: Any, curriculum: bool) -> None:
+    """The loop of a worker process; observations go through shared memory, the rest through the pipe."""
+    lane = Lane(settings, count, seeds, curriculum=curriculum)
+    lane.buffer = np.frombuffer(shared, np.float32).reshape(count, -1)
     while True:
         try:
             name, arguments = pipe.recv()
@@ -132,7 +163,9 @@ def _serve(pipe: Any, settings: dict[str, Any], count: int, seeds: Sequence[int]
 class BatchedVecEnv(VecEnv):
     """Envs for SB3: one :class:`Lane` in this process, or several in processes of their own."""
 
-    def __init__(self, settings: dict[str, Any], num_envs: int, *, workers: int = 1, seed: int = 0) -> None:
+    def __init__(
+        self, settings: dict[str, Any], num_envs: int, *, workers: int = 1, seed: int = 0, curriculum: bool = False
+    ) -> None:
         """Makes the envs.
 
         Args:
@@ -140,6 +173,7 @@ class BatchedVecEnv(VecEnv):
             num_envs: How many envs in all.
             workers: How many processes step them; 1 means this one.
             seed: Env ``i`` starts with seed ``seed + i``.
+            curriculum: Draw families that seldom succeed more often.
         """
         self._settings = {**settings, "interface": "discrete", "report": False}
         probe = EnvSettings.read(self._settings).make()
@@ -150,15 +184,19 @@ class BatchedVecEnv(VecEnv):
         self._slices = [slice(int(starts[w]), int(starts[w + 1])) for w in range(workers)]
         self._lane: Lane | None = None
         self._pipes: list[Any] = []
+        self._buffers: list[NDArray[np.float32]] = []
         self._processes: list[Any] = []
         if workers == 1:
-            self._lane = Lane(self._settings, num_envs, seeds[0])
+            self._lane = Lane(self._settings, num_envs, seeds[0], curriculum=curriculum)
         else:
             context = multiprocessing.get_context("forkserver")
+            width = int(np.prod(probe.observation_space.shape or (0,)))
             for place in range(workers):
                 mine, theirs = context.Pipe()
+                shared = context.RawArray("f", counts[place] * width)
+                self._buffers.append(np.frombuffer(shared, np.float32).reshape(counts[place], width))
                 process = context.Process(
-                    target=_serve, args=(theirs, self._settings, counts[place], seeds[place]), daemon=True
+                    target=_serve, args=(theirs, self._settings, counts[place], seeds[place], shared, curriculum), daemon=True
                 )
                 process.start()
                 theirs.close()
@@ -188,7 +226,10 @@ class BatchedVecEnv(VecEnv):
         """Starts all episodes."""
         parts = self._all("reset")
         self._masks = np.concatenate([part[1] for part in parts])
-        return np.concatenate([part[0] for part in parts])
+        return self._observations(parts)
+
+    def _observations(self, parts: list[Any]) -> NDArray[np.float32]:
+        return np.concatenate(self._buffers) if self._buffers else parts[0][0]
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Sends one action to each env."""
@@ -203,7 +244,7 @@ class BatchedVecEnv(VecEnv):
         self._masks = np.concatenate([part[4] for part in parts])
         infos = [info for part in parts for info in part[3]]
         return (
-            np.concatenate([part[0] for part in parts]),
+            self._observations(parts),
             np.concatenate([part[1] for part in parts]),
             np.concatenate([part[2] for part in parts]),
             infos,

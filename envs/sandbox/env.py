@@ -201,6 +201,14 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
         mixed ^= mixed >> 31
         return self._sampler.draw((mixed * 0x94D049BB133111EB & _WORD) >> 16)
 
+    def reweight(self, weights: Mapping[str, float]) -> None:
+        """Changes the sampling weights of families from the next reset on: for curricula.
+
+        Args:
+            weights: By family; those left out weigh 1.
+        """
+        self._sampler.reweight(weights)
+
     def start(self, instance: Instance) -> None:
         """Starts an episode of a given scenario: hidden side, for tests and tools."""
         first = instance.requests[0]

@@ -109,6 +109,10 @@ class Sampler:
         self._salt = SPLITS.index(split)
         self._paraphrased = split == "paraphrased"
 
+    def reweight(self, weights: Mapping[str, float]) -> None:
+        """Changes the sampling weights of families; those left out weigh 1."""
+        self._weights = [float(weights.get(family.name, 1.0)) for family in self.families]
+
     def draw(self, seed: int) -> Instance:
         """The scenario of a seed.
 
