@@ -24,7 +24,7 @@ JUDGES = ("cheap", "standard", "adaptive")
 
 
 class _Checked(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True, validate_default=True)
 
     @classmethod
     def read(cls, values: Mapping[str, Any]) -> Self:
@@ -69,7 +69,7 @@ class Settings(_Checked):
     reward: Any = "stage"
     stop: Any = "paper"
     evaluator: Any = None
-    success_at: float = Field(1.0, gt=0, le=1)
+    success_at: float = Field(default=1.0, gt=0, le=1)
     report: bool = True
     render_mode: Literal["ansi", "human"] | None = None
 
@@ -153,7 +153,7 @@ class WorldSettings(_Checked):
     split: str = "train"
     families: tuple[str, ...] | None = None
     weights: dict[str, float] | None = None
-    max_turns: int | None = Field(None, ge=1)
+    max_turns: int | None = Field(default=None, ge=1)
     render_mode: Literal["ansi", "human"] | None = None
 
     def make_world(self) -> gym.Env[str, str]:
@@ -181,7 +181,7 @@ class EnvSettings(Settings, WorldSettings):
     """
 
     interface: Literal["text", "discrete"] = "text"
-    max_candidates: int = Field(96, ge=16)
+    max_candidates: int = Field(default=96, ge=16)
     observe: Literal["none", "counts", "kinds"] = "none"
     blind: bool = False
     render_mode: Literal["ansi", "human"] | None = None

@@ -68,6 +68,7 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self.step_events: list[Event] = []
         self.built_in = False
         self._ended = True
+        self._request = ""
 
     @property
     def spec(self) -> Any:
@@ -86,12 +87,18 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             raise gym.error.ResetNeeded("Cannot look at the blueprint before calling env.reset()")
         return self.evaluator.task
 
+    @property
+    def request(self) -> str:
+        """The episode's first request, as the user put it."""
+        return self._request
+
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
         """Starts an episode and compiles its blueprint from the public view (cached by template)."""
         self._base.observer = None
         observation, info = self.env.reset(seed=seed, options=options)
         base = self._base
         view = base.task_view
+        self._request = view.request
         evaluator = StageEvaluator(
             self.compiler.compile(view), view, self._config, compiler=self.compiler, max_turns=base.max_turns
         )
@@ -123,9 +130,9 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         """First part of a step: the world runs the turn, the evaluator sees its events."""
         if self.evaluator is None or self._ended:
             raise gym.error.ResetNeeded("Cannot call env.step() before calling env.reset(), or after an episode has ended")
-        outcome = self.env.step(action)  # type: ignore[arg-type]
+        observation, reward, terminated, truncated, info = self.env.step(action)  # type: ignore[arg-type]
         self.step_events = self._base.drain_events()
-        return outcome
+        return observation, float(reward), terminated, truncated, info
 
     def finish(self, outcome: tuple[str, float, bool, bool, dict[str, Any]]) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Last part of a step, after its reviews: stop criteria and reward."""

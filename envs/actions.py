@@ -144,7 +144,7 @@ def _read(text: str, body: str) -> AssistantTurn:
     thought, body = _think(body)
     if not body:
         return AssistantTurn(message="", thought=thought)
-    for read in (_read_json, _read_tags, _read_react, _read_fences, _read_python, _read_embedded):
+    for read in (_read_tags, _read_json, _read_react, _read_fences, _read_python, _read_embedded):
         turn = read(body)
         if turn is not None:
             if thought:

@@ -133,6 +133,7 @@ class CandidateList:
         self._known.clear()
         self._names = []
         self.overflow = 0
+        self._hidden = words_hidden
         self._table = (
             np.zeros((self._index.size, OVERLAPS + EMBEDDING), np.float32) if words_hidden else self._index.features(request)
         )
@@ -188,7 +189,7 @@ class CandidateList:
         found = []
         for place, literal in enumerate(extract_literals(text)):
             before = text[max(0, literal.start - 16) : literal.start].split()
-            word = before[-1].lower().strip("\"'“‘(:,") if before else ""
+            word = before[-1].lower().strip("\"'“‘(:,") if before and not self._hidden else ""
             item: Any = literal.value
             if literal.type == "number":
                 item = float(item) if "." in item else int(item)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from dynsteer_gym.envs.actions import AssistantTurn
 from dynsteer_gym.envs.base import ToolEnv
 from dynsteer_gym.envs.candidates import STATIC, Candidate, CandidateList, shapes
-from dynsteer_gym.envs.features import EMBEDDING, CatalogueWords, catalogue_words, embed, said_concepts
+from dynsteer_gym.envs.features import EMBEDDING, OVERLAPS, CatalogueWords, catalogue_words, embed, said_concepts
 from dynsteer_gym.events import Event, EventKind
 from dynsteer_gym.language import extract_literals
 from dynsteer_gym.lexicon import VERBS
@@ -25,10 +25,14 @@ from dynsteer_gym.task import TaskView
 
 __all__ = ["CONTEXT", "DYNAMIC", "FEATURES", "DiscreteActions"]
 
-DYNAMIC = 9
+DYNAMIC = 11
 """Columns of a candidate that change from step to step."""
 FEATURES = STATIC + DYNAMIC
 """Columns of a candidate."""
+OVERLAPS_AT = STATIC - OVERLAPS - EMBEDDING
+"""First column of the overlaps with the request's words."""
+ERROR_AT = STATIC + 5
+"""Column of the overlap between the things in a tool's name and the last error."""
 PRIVILEGED = 16
 """Columns for what ``observe`` lets through from the evaluator; 0 with ``observe="none"``."""
 _ACTIONS = tuple(sorted(VERBS))
@@ -170,6 +174,8 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
             other._worked = self._worked.copy()
             other._tool_called = self._tool_called.copy()
             other._tool_worked = self._tool_worked.copy()
+            other._failed = self._failed.copy()
+            other._retry = self._retry.copy()
         other._shuffler = np.random.Generator(type(self._shuffler.bit_generator)())
         other._shuffler.bit_generator.state = self._shuffler.bit_generator.state
         return other
@@ -193,6 +199,9 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         self._tool_worked = np.zeros(len(self._tools) + 5, np.float32)
         self._last_tool = -1
         self._error: NDArray[np.float32] | None = None
+        self._failed_tool = -1
+        self._failed = np.zeros(self._size, np.bool_)
+        self._retry = np.zeros(self._size, np.float32)
         self._reply: NDArray[np.float32] | None = None
         self._asked = np.zeros(_REQUEST, np.float32)
         if not self._blind:
@@ -228,13 +237,22 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
                     if chosen is not None:
                         self._worked[chosen] = 1.0
                         self._tool_worked[tool] = 1.0
+                        self._failed[chosen] = False
+                        self._retry[chosen] = 0.0
+                    if event.writes:
+                        self._retry[self._failed] = 1.0
                     if isinstance(event.value, list):
                         flags[2 + min(len(event.value), 2)] = 1.0
                     entries.returned(event.value, self._turn)
-                    self._error = None
+                    if tool == self._failed_tool:  # What went wrong last has been made good.
+                        self._error, self._failed_tool = None, -1
                 else:
                     flags[1] = 1.0
-                    self._error = None if self._blind else index.overlap(event.text).max(axis=1)
+                    self._failed_tool = tool
+                    if chosen is not None:
+                        self._failed[chosen] = True
+                        self._retry[chosen] = 0.0
+                    self._error = None if self._blind else index.overlap(event.text)
             elif event.kind == EventKind.USER_MESSAGE:
                 if event.new_request:
                     self._request(event.text)
@@ -245,6 +263,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
                 if not self._blind:
                     self._reply = index.overlap(event.text).max(axis=1)
                 entries.heard(event.text, self._turn)
+        flags[7] = 1.0 if self._failed_tool >= 0 else 0.0
         self._flags = flags
 
     def _dynamic(self, count: int) -> None:
@@ -261,10 +280,15 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         np.minimum(self._tool_called[tools] * (1 / 3), 1.0, out=out[:, 2])
         out[:, 3] = self._tool_worked[tools]
         out[:, 4] = tools == self._last_tool
-        out[:, 5] = 0.0 if self._error is None else self._error[self._variant_of]
+        if self._error is None:
+            out[:, 5] = out[:, 9] = 0.0
+        else:
+            told = self._error[self._variant_of]
+            out[:, 5], out[:, 9] = told[:, 1], told[:, 4]
         out[:, 6] = 0.0 if self._reply is None else self._reply[self._variant_of]
         out[:, 7] = (self._step_of == self._turn) & (self._step_of > self._since)
         out[:, 8] = self._step_of > self._since
+        out[:, 10] = self._retry[:count]
 
     def _context(self, out: NDArray[np.float32]) -> None:
         view = self._base.task_view
@@ -286,7 +310,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         out[1] = summary["ready"] / 4
         if self._observe == "kinds":
             hashed = embed(name for name in summary["kinds"])
-            out[2:] = hashed[: PRIVILEGED - 2] * 2
+            out[2 : 2 + len(hashed)] = hashed * 2
 
     def _count(self, info: dict[str, Any]) -> None:
         assert self._list is not None

@@ -13,7 +13,7 @@ _ALPHABET = np.array([*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123
 
 
 class UnicodeText(gym.Space[str]):
-    """All strings up to a length, whatever their characters.
+    r"""All strings up to a length, whatever their characters.
 
     Gymnasium's ``Text`` asks for a charset and refuses everything outside it; what language models write has none.
     Asynchronous vector envs need ``shared_memory=False`` with this space, as with any space of their own making.

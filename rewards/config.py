@@ -29,11 +29,11 @@ class RewardConfig(BaseModel):
 
     preset: str = "stage"
     kind: Literal["stage", "sparse", "potential", "paper"] = "stage"
-    scale: float = Field(0.3, ge=0)
-    gamma: float = Field(1.0, gt=0, le=1)
-    eta: float = Field(0.0, ge=0, le=1)
-    fatal_penalty: float = Field(0.0, le=0)
-    structural_penalty: float = Field(0.0, le=0)
+    scale: float = Field(default=0.3, ge=0)
+    gamma: float = Field(default=1.0, gt=0, le=1)
+    eta: float = Field(default=0.0, ge=0, le=1)
+    fatal_penalty: float = Field(default=0.0, le=0)
+    structural_penalty: float = Field(default=0.0, le=0)
 
     @classmethod
     def preset_named(cls, name: str, **changes: Any) -> RewardConfig:

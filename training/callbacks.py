@@ -121,7 +121,7 @@ class RunCallback(BaseCallback):
         if self._updates:
             self._book(scale)
             if self._folder is not None:
-                save_checkpoint(self._folder, self.model, self._envs, {"books": books})
+                save_checkpoint(self._folder, self.model, self._envs, {"books": books, "config": config.model_dump_json()})
         self._updates += 1
 
     def finish(self) -> None:

@@ -58,35 +58,35 @@ class TrainConfig(BaseModel):
     suite: str = "endless"
     splits: tuple[str, ...] = ("unseen", "paraphrased", "held_out")
     max_turns: int | None = None
-    interface_size: int = Field(96, ge=16)
+    interface_size: int = Field(default=96, ge=16)
     observe: Literal["none", "counts", "kinds"] = "none"
     blind: bool = False
     reward: str = "stage"
-    reward_scale: float = Field(0.3, ge=0)
+    reward_scale: float = Field(default=0.3, ge=0)
     anneal: bool = True
     stop: str = "paper"
-    stagnation: int = Field(12, ge=1)
+    stagnation: int = Field(default=12, ge=1)
     judge: str = "cheap"
-    total_steps: int = Field(300_000, ge=1)
-    num_envs: int = Field(256, ge=1)
-    workers: int = Field(2, ge=1)
-    rollout: int = Field(16, ge=1)
-    batch_size: int = Field(1024, ge=2)
-    epochs: int = Field(3, ge=1)
-    learning_rate: float = Field(1e-3, gt=0)
-    learning_rate_end: float = Field(1e-4, ge=0)
-    gamma: float = Field(0.99, gt=0, le=1)
-    gae_lambda: float = Field(0.95, ge=0, le=1)
-    entropy: float = Field(0.02, ge=0)
-    clip: float = Field(0.2, gt=0)
-    hidden: int = Field(64, ge=4)
-    curve_every: int = Field(16_384, ge=1)
-    curve_episodes: int = Field(64, ge=1)
-    final_episodes: int = Field(300, ge=1)
-    control_share: float = Field(0.1, ge=0, le=1)
+    total_steps: int = Field(default=300_000, ge=1)
+    num_envs: int = Field(default=256, ge=1)
+    workers: int = Field(default=2, ge=1)
+    rollout: int = Field(default=16, ge=1)
+    batch_size: int = Field(default=1024, ge=2)
+    epochs: int = Field(default=3, ge=1)
+    learning_rate: float = Field(default=1e-3, gt=0)
+    learning_rate_end: float = Field(default=1e-4, ge=0)
+    gamma: float = Field(default=0.99, gt=0, le=1)
+    gae_lambda: float = Field(default=0.95, ge=0, le=1)
+    entropy: float = Field(default=0.02, ge=0)
+    clip: float = Field(default=0.2, gt=0)
+    hidden: int = Field(default=64, ge=4)
+    curve_every: int = Field(default=16_384, ge=1)
+    curve_episodes: int = Field(default=64, ge=1)
+    final_episodes: int = Field(default=300, ge=1)
+    control_share: float = Field(default=0.1, ge=0, le=1)
     curriculum: bool = True
     seed: int = 0
-    threads: int = Field(2, ge=1)
+    threads: int = Field(default=2, ge=1)
 
     @classmethod
     def from_preset(cls, name: str, **changes: Any) -> TrainConfig:

@@ -13,7 +13,8 @@ from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from torch import nn
 
-from dynsteer_gym.envs.discrete import CONTEXT, FEATURES
+from dynsteer_gym.envs.discrete import CONTEXT, ERROR_AT, FEATURES, OVERLAPS_AT
+from dynsteer_gym.envs.features import OVERLAPS
 
 __all__ = ["CandidatePolicy", "CandidateScorer"]
 
@@ -44,6 +45,7 @@ class CandidateScorer(nn.Module):
         self.pooled = nn.Linear(hidden, hidden)
         self.scored = nn.Linear(hidden, hidden)
         self.score = nn.Linear(hidden, 1)
+        self.reading = nn.Linear(FEATURES, 1, bias=False)
         self.valued = nn.Linear(2 * hidden, hidden)
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -60,14 +62,15 @@ class CandidateScorer(nn.Module):
         taken = rows[:, 0].nonzero().squeeze(1)
         owner = taken // self.size
         context = self.context(features[:, :CONTEXT])
-        hidden = torch.relu(self.candidate(rows.index_select(0, taken)) + context.index_select(0, owner))
+        picked = rows.index_select(0, taken)
+        hidden = torch.relu(self.candidate(picked) + context.index_select(0, owner))
         hidden = torch.relu(self.mixed(hidden))
         total = hidden.new_zeros(batch, hidden.shape[1]).index_add_(0, owner, hidden)
         count = torch.bincount(owner, minlength=batch).clamp_(min=1).unsqueeze(1)
         mean = total / count
         hidden = torch.relu(self.scored(hidden) + self.pooled(mean).index_select(0, owner))
         scores = hidden.new_full((batch * self.size,), _MASKED)
-        scores = scores.index_copy(0, taken, self.score(hidden).squeeze(1)).view(batch, self.size)
+        scores = scores.index_copy(0, taken, (self.score(hidden) + self.reading(picked)).squeeze(1)).view(batch, self.size)
         return scores, torch.relu(self.valued(torch.cat([mean, context], dim=1)))
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
@@ -106,6 +109,18 @@ class CandidatePolicy(MaskableActorCriticPolicy):
                     nn.init.orthogonal_(module.weight, gain=2**0.5)
                     nn.init.zeros_(module.bias)
             nn.init.orthogonal_(self.mlp_extractor.score.weight, gain=0.01)
+            self._read_first()
             nn.init.orthogonal_(self.value_net.weight, gain=1.0)
             nn.init.zeros_(self.value_net.bias)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+    def _read_first(self) -> None:
+        """Begins with a reader's prior: try what the request's words and the last error's words speak of.
+
+        Without it the way out of a failed precondition, a tool that the request never mentions, is too seldom tried.
+        """
+        weight = self.mlp_extractor.reading.weight  # type: ignore[union-attr]
+        nn.init.zeros_(weight)
+        with torch.no_grad():
+            weight[0, OVERLAPS_AT : OVERLAPS_AT + OVERLAPS] = 1.0
+            weight[0, ERROR_AT] = 3.0

@@ -45,10 +45,10 @@ class CompilerConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    fallback: str = Field("answer", pattern="^(answer|error)$")
+    fallback: str = Field(default="answer", pattern="^(answer|error)$")
     alternatives: bool = True
-    low_consensus: int = Field(3, ge=1)
-    cache_size: int = Field(4096, ge=0)
+    low_consensus: int = Field(default=3, ge=1)
+    cache_size: int = Field(default=4096, ge=0)
 
 
 @dataclass(frozen=True, slots=True)

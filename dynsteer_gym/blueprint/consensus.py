@@ -10,7 +10,7 @@ from math import ceil
 import networkx as nx
 
 from dynsteer_gym.blueprint.generation import Candidate
-from dynsteer_gym.blueprint.graph import Minefield, Milestone, Operation, Role, RoleSource
+from dynsteer_gym.blueprint.graph import Milestone, Minefield, Operation, Role, RoleSource
 
 __all__ = ["Consensus", "agree", "majority"]
 
@@ -55,7 +55,7 @@ def agree(candidates: Sequence[Candidate], *, alternatives: bool = True) -> Cons
         for key in classes:
             support[key] = support.get(key, 0) + 1
     before = _precedence(candidates, keyed)
-    kept = {key: (key,) for key, number in support.items() if number >= needed}
+    kept: dict[ClassKey, tuple[ClassKey, ...]] = {key: (key,) for key, number in support.items() if number >= needed}
     if alternatives:
         kept.update(_alternatives(support, keyed, before, set(kept), needed))
     order, pairs, dropped = _order(kept, before, needed, support)

@@ -257,8 +257,8 @@ def chain(catalogue: Catalogue, request: Request, tool: str, wanted: str | None 
     if wanted is not None:
         place = _lookup(catalogue, request, nodes, tool, free, set())
         told = Operation(OperationKind.MESSAGE, "answer", ((wanted, Role(RoleSource.PRODUCER, f"{tool}.{wanted}")),))
-        options = (told, _REFUSAL) if request.slots else (told,)
-        nodes.append(Node(options, f"Tell the user the {wanted.replace('_', ' ')}.", (place,)))
+        ends = (told, _REFUSAL) if request.slots else (told,)
+        nodes.append(Node(ends, f"Tell the user the {wanted.replace('_', ' ')}.", (place,)))
         return nodes, []
     need = _needs(catalogue, request, nodes, reading, free)
     goal = Operation(OperationKind.CALL, tool, tuple(sorted(need.bindings.items())))

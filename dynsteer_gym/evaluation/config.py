@@ -31,14 +31,14 @@ class EvaluatorConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    alpha: float = Field(1.0, ge=0)
-    beta: float = Field(0.5, ge=0)
-    theta_pass: float = Field(0.8, ge=0, le=1)
-    delta_margin: float = Field(0.05, ge=0, le=1)
-    theta_fail: float = Field(0.3, ge=0, le=1)
-    theta_warn: float = Field(0.6, ge=0, le=1)
-    theta_low_u: float = Field(0.2, ge=0, le=1)
-    theta_high_u: float = Field(0.5, ge=0, le=1)
+    alpha: float = Field(default=1.0, ge=0)
+    beta: float = Field(default=0.5, ge=0)
+    theta_pass: float = Field(default=0.8, ge=0, le=1)
+    delta_margin: float = Field(default=0.05, ge=0, le=1)
+    theta_fail: float = Field(default=0.3, ge=0, le=1)
+    theta_warn: float = Field(default=0.6, ge=0, le=1)
+    theta_low_u: float = Field(default=0.2, ge=0, le=1)
+    theta_high_u: float = Field(default=0.5, ge=0, le=1)
     escalate: Literal["same", "next"] = "same"
     latch: bool = True
     branches: bool = True

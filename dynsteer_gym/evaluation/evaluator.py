@@ -229,7 +229,7 @@ class StageEvaluator:
     def _screen(self, event: Event) -> bool:
         """The raw clock's check: compiled minefields, before the tool runs."""
         screens = self.task.blueprint.screens.get(self._view.request_index)
-        if not screens or event.tool not in screens or event.arguments is None:
+        if not screens or event.tool is None or event.tool not in screens or event.arguments is None:
             return False
         for minefield in screens[event.tool]:
             if minefield.unless_confirmed and self._ledger.confirmed:
@@ -344,7 +344,7 @@ class StageEvaluator:
         self._watch(action)
         if best is None and self._latched:
             key = next(iter(self._latched))
-            earlier, found = self._latched.pop(key)
+            _, found = self._latched.pop(key)
             milestone = self.task.blueprint.by_id[key]
             if milestone in self._ready:
                 self._settles(milestone, action, found)

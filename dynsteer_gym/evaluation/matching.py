@@ -209,6 +209,5 @@ def partial(operations: tuple[Operation, ...], action: ClosedAction, ledger: Led
             fit = sum(name in arguments and _fits(arguments[name], role, ledger, literals) > 1 for name, role in named)
             best = max(best, 0.3 + 0.6 * fit / max(len(named), 1))
         elif operation.kind == OperationKind.MESSAGE and action.kind == ActionKind.MESSAGE and operation.bindings:
-            if message_act(action.text) == _ACTS.get(operation.name):
-                best = max(best, 0.3)
+            best = max(best, 0.3 * (message_act(action.text) == _ACTS.get(operation.name)))
     return best

@@ -42,7 +42,7 @@ def update_weights(weights: Mapping[Dimension, float], scores: Scores, alpha: fl
 def base_tier(score: float, scores: Scores, fatal: bool, config: EvaluatorConfig) -> Tier:
     """The base tier of the next stage: cheap after a clear pass, else standard (equation 8)."""
     surest = max((found.uncertainty for found in scores.values()), default=0.0) <= config.theta_low_u
-    clear = score >= config.theta_pass + config.delta_margin
+    clear = score >= config.theta_pass + config.delta_margin - 1e-9
     return Tier.CHEAP if clear and surest and not fatal else Tier.STANDARD
 
 

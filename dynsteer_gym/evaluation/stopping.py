@@ -68,9 +68,9 @@ class StopConfig(BaseModel):
     preset: str = "paper"
     minefield: bool = True
     provable: bool = True
-    structural: int = Field(3, ge=0)
-    low_quality: int = Field(2, ge=0)
-    stagnation: int = Field(8, ge=0)
+    structural: int = Field(default=3, ge=0)
+    low_quality: int = Field(default=2, ge=0)
+    stagnation: int = Field(default=8, ge=0)
 
     @classmethod
     def preset_named(cls, name: str, **changes: Any) -> StopConfig:

@@ -230,7 +230,10 @@ class Draw:
         for rows in (self.contacts, self.messages, self.reminders, self.events):
             rows.sort(key=_row_key)  # Keys are random, so this is a shuffle.
         return State(
-            **self.switches,
+            cellular=self.switches["cellular"],
+            wifi=self.switches["wifi"],
+            location_service=self.switches["location_service"],
+            low_battery_mode=self.switches["low_battery_mode"],
             minute=self.minute,
             position=self.position,
             contacts=tuple(self.contacts),

@@ -66,7 +66,7 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
     '{"cellular": true, "wifi": true, "location_service": true, "low_battery_mode": false}'
     """
 
-    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"]}  # noqa: RUF012
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "human"]}
 
     def __init__(
         self,

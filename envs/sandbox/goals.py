@@ -8,7 +8,7 @@ from typing import Any
 
 from dynsteer_gym.envs.sandbox.state import SETTINGS, TABLES, State, row_of
 from dynsteer_gym.events import StateDelta
-from dynsteer_gym.language import canonical
+from dynsteer_gym.language import canonical, words
 
 __all__ = ["Goal", "Heard", "mentions"]
 
@@ -156,7 +156,7 @@ def mentions(text: str, value: Any) -> bool:
         value: Text, number, or a boolean (said as on/off, yes/no, true/false).
     """
     if isinstance(value, bool):
-        said = set(text.lower().replace(".", " ").replace(",", " ").replace("!", " ").split())
+        said = set(words(text))
         yes, no = bool(said & _TRUE), bool(said & _FALSE)
         return yes != no and yes == value
     wanted = str(canonical(value))

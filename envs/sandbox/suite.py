@@ -210,7 +210,7 @@ def _references(plan: Plan) -> tuple[tuple[str, dict[str, object]], ...]:
     """Hidden reference milestones: each needed call once, and what is said."""
     found: list[tuple[str, dict[str, object]]] = []
     for turn in plan:
-        entry = ("say", {"text": turn}) if isinstance(turn, str) else turn
+        entry: tuple[str, dict[str, object]] = ("say", {"text": turn}) if isinstance(turn, str) else turn
         if entry in found:
             found.remove(entry)  # The first try failed on a precondition; the last one counts.
         found.append(entry)

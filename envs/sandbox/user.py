@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from dynsteer_gym.envs.sandbox.goals import Goal, Heard
@@ -98,7 +98,7 @@ class User:
     """
 
     request: Request
-    heard: Heard = Heard()
+    heard: Heard = field(default_factory=Heard)
     unhelpful: int = 0
     confirmed: bool = False
     voice: int = 0

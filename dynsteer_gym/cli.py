@@ -1,0 +1,221 @@
+"""The command line: ``dynsteer train sb3 | run | scenarios | blueprint | bench``."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help="Stage-wise reward and early stops for tool-using agents.")
+train_app = typer.Typer(no_args_is_help=True, help="Train an agent.")
+app.add_typer(train_app, name="train")
+
+
+def _version(value: bool) -> None:
+    if value:
+        from dynsteer_gym import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False) -> None:
+    pass
+
+
+@train_app.command("sb3")
+def train_sb3(
+    preset: Annotated[str, typer.Option(help="quick, long or smoke.")] = "quick",
+    name: Annotated[str | None, typer.Option(help="Folder under runs/; the preset and seed by default.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    steps: Annotated[int | None, typer.Option(help="Env steps instead of the preset's.")] = None,
+    observe: Annotated[str | None, typer.Option(help="none, counts or kinds; the last two are privileged.")] = None,
+    blind: Annotated[bool, typer.Option(help="Train the baseline that sees no words.")] = False,
+    compare: Annotated[bool, typer.Option(help="Also train the sparse-reward and the blind agent.")] = False,
+    resume: Annotated[bool, typer.Option(help="Go on from the folder's checkpoint.")] = False,
+    runs: Annotated[Path, typer.Option(help="Where runs go.")] = Path("runs"),
+) -> None:
+    """Train MaskablePPO on the built-in world with stage reward and early stops, evaluate it, write runs/<name>/."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from dynsteer_gym.training.config import TrainConfig
+    from dynsteer_gym.training.job import run
+
+    changes = {"seed": seed, "total_steps": steps, "observe": observe, "blind": blind or None}
+    config = TrainConfig.from_preset(preset, **changes)
+    folder = runs / (name or f"{preset}{'-blind' if blind else ''}-{seed}")
+    console = Console()
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:.0f} steps/s  success {task.fields[success]:.2f}"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        tasks: dict[str, Any] = {}
+
+        def progress(agent: str, done: int, books: Any, rate: float) -> None:
+            if agent not in tasks:
+                tasks[agent] = bar.add_task(agent, total=config.total_steps, rate=0.0, success=0.0)
+            bar.update(tasks[agent], completed=min(done, config.total_steps), rate=rate, success=books.rows[-1]["success"])
+
+        summary = run(config, folder, resume=resume, compare=compare, progress=progress, tell=console.print)
+    if not summary:
+        raise typer.Exit(130)
+    _table(console, summary)
+    console.print(f"written to {folder}/: summary.json, config.json, metrics.csv, model.zip, curve.png, report.html")
+
+
+def _table(console: Any, summary: dict[str, Any]) -> None:
+    from rich.table import Table
+
+    table = Table(title=f"preset {summary['preset']}, seed {summary['seed']}: no stops, deterministic policy")
+    for heading in ("agent", "split", "success", "native", "stage return", "steps"):
+        table.add_column(heading, justify="left" if heading in ("agent", "split") else "right")
+    for agent, splits in summary["agents"].items():
+        for split, row in splits.items():
+            values = (f"{row[key]:.3f}" for key in ("success", "native", "stage_return"))
+            table.add_row(agent, split, *values, f"{row['steps']:.2f}")
+    console.print(table)
+    saved = summary["steps_saved"]
+    console.print(
+        f"{summary['env_steps']:,} env steps in {summary['seconds']:.0f} s ({summary['steps_a_second']:.0f}/s); stops ended "
+        f"{saved['stopped_episodes']:,} of {saved['episodes']:,} training episodes and saved at most "
+        f"{100 * saved['at_most_share']:.1f} % of the turns that the budget allowed them"
+    )
+    known = summary["blind_figure"]
+    if known is not None:
+        console.print(f"blind: committed figure (seed {known['seed']}, {known['env_steps']:,} steps); --compare trains it anew")
+    worst = sorted(next(iter(summary["agents"]["trained"].values()))["families"].items(), key=lambda item: item[1])[:3] if "trained" in summary["agents"] else []
+    if worst:
+        console.print("weakest families: " + ", ".join(f"{name} {rate:.2f}" for name, rate in worst))
+
+
+def _load_agent(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location("agent_script", path)
+    if spec is None or spec.loader is None:
+        raise typer.BadParameter(f"{path} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, "act", None)):
+        raise typer.BadParameter(f"{path} defines no function act(observation, info) -> str")
+    return module.act
+
+
+@app.command("run")
+def run_one(
+    scenario: Annotated[str | None, typer.Argument(help="family/number; a random one by default.")] = None,
+    agent: Annotated[Path | None, typer.Option(help="Python file with act(observation, info) -> str; the keyboard by default.")] = None,
+    expert: Annotated[bool, typer.Option(help="Let the scenario's own expert play.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of a random scenario.")] = 0,
+    stop: Annotated[str, typer.Option(help="none, provable or paper.")] = "paper",
+    report: Annotated[Path | None, typer.Option(help="Write the auditable report as JSON.")] = None,
+) -> None:
+    """Play one scenario: an agent script, the expert, or you at the keyboard."""
+    import gymnasium as gym
+
+    import dynsteer_gym  # noqa: F401
+
+    env: Any = gym.make("DynSTEER-ToolSandbox-v0", stop=stop, render_mode="human", disable_env_checker=True)
+    observation, info = env.reset(seed=seed, options={"scenario": scenario} if scenario else None)
+    act = _load_agent(agent) if agent is not None else None
+    if expert:
+        from dynsteer_gym.envs.sandbox.agents import Expert
+
+        player = Expert(env.unwrapped.instance)
+        act = lambda text, _: player.act(text)  # noqa: E731
+    if act is None:
+        typer.echo("tools: " + ", ".join(tool["function"]["name"] for tool in info["tools"]))
+        typer.echo('write a call such as search_contacts(name="Ada"), or a message to the user; an empty line ends')
+    done = False
+    while not done:
+        if act is None:
+            line = input("you> ")
+            if not line.strip():
+                break
+        else:
+            line = act(observation, info)
+        observation, _, terminated, truncated, info = env.step(line)
+        done = terminated or truncated
+    if done:
+        stopped = info["stop"]
+        typer.echo(
+            f"native score {info.get('native_score')}, stage return {info['rollout_score']:.3f}, "
+            f"stop {stopped.criterion if stopped else None}"
+        )
+    if report is not None:
+        report.write_text(env.get_wrapper_attr("report")().model_dump_json(indent=2))
+    env.close()
+
+
+@app.command("scenarios")
+def scenarios(
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+) -> None:
+    """List the fixed scenarios (operators' view: names and families are hidden from agents)."""
+    from dynsteer_gym.envs.sandbox.families import FAMILIES
+    from dynsteer_gym.envs.sandbox.suite import named_instance, scenario_names
+
+    for name in scenario_names():
+        request = named_instance(name).requests[0]
+        if as_json:
+            entry = {"name": name, "domain": FAMILIES[request.family].domain, "calls": len(request.plan), "request": request.text}
+            typer.echo(json.dumps(entry, ensure_ascii=False))
+        else:
+            typer.echo(f"{name:<26} {FAMILIES[request.family].domain:<10} {request.text}")
+
+
+@app.command("blueprint")
+def blueprint(
+    scenario: Annotated[str, typer.Argument(help="family/number.")],
+    dot: Annotated[Path | None, typer.Option(help="Write Graphviz DOT.")] = None,
+    svg: Annotated[Path | None, typer.Option(help="Write a picture.")] = None,
+) -> None:
+    """Compile and print the blueprint of a scenario from its public view; draw it."""
+    from dynsteer_gym.blueprint import drawing
+    from dynsteer_gym.blueprint.compiler import BlueprintCompiler
+    from dynsteer_gym.envs.sandbox import SandboxEnv
+
+    env = SandboxEnv()
+    env.reset(options={"scenario": scenario})
+    task = BlueprintCompiler().compile(env.task_view)
+    typer.echo(f"request: {env.task_view.request}")
+    typer.echo(drawing.text(task.blueprint, task.literals))
+    if dot is not None:
+        dot.write_text(drawing.dot(task.blueprint))
+    if svg is not None:
+        svg.write_text(drawing.svg(task.blueprint))
+
+
+@app.command("bench")
+def bench(
+    out: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None,
+) -> None:
+    """Measure the budgets: microseconds a step, growth, resets, forks, memory, imports, training rate."""
+    from dynsteer_gym.benchmark import measure
+
+    figures = measure(tell=lambda name, value: typer.echo(f"{name:<20} {value}"))
+    if out is not None:
+        out.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def main() -> None:
+    """Runs the command line; a misuse ends with one sentence and status 2."""
+    from dynsteer_gym.errors import DynSTEERError
+
+    try:
+        app()
+    except DynSTEERError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Training: MaskablePPO over the finite action interface, evaluation, runs. Nothing imports it but the command line."""
