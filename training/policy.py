@@ -107,7 +107,8 @@ class CandidatePolicy(MaskableActorCriticPolicy):
             for module in self.mlp_extractor.modules():
                 if isinstance(module, nn.Linear):
                     nn.init.orthogonal_(module.weight, gain=2**0.5)
-                    nn.init.zeros_(module.bias)
+                    if module.bias is not None:
+                        nn.init.zeros_(module.bias)
             nn.init.orthogonal_(self.mlp_extractor.score.weight, gain=0.01)
             self._read_first()
             nn.init.orthogonal_(self.value_net.weight, gain=1.0)
