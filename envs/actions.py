@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
 from collections.abc import Iterator
 from math import isfinite
 from typing import Any, NamedTuple
@@ -391,7 +392,9 @@ def _read_python(body: str) -> AssistantTurn | None:
     if len(body) > _MAX_PYTHON:
         return AssistantTurn((_broken(body, "the call is too long"),)) if shaped else None
     try:
-        nodes = list(_expressions(ast.parse(body)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # What a model writes is no concern of Python's linter.
+            nodes = list(_expressions(ast.parse(body)))
         if not nodes or not all(isinstance(node, ast.Call) for node in nodes):
             return None
         return AssistantTurn(tuple(_python_call(node, body) for node in nodes[:_MAX_CALLS]))
