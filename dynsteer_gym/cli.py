@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,6 +42,8 @@ def train_sb3(
     runs: Annotated[Path, typer.Option(help="Where runs go.")] = Path("runs"),
 ) -> None:
     """Train MaskablePPO on the built-in world with stage reward and early stops, evaluate it, write runs/<name>/."""
+    # Two workers and the learner share the cores: numeric libraries must not start threads of their own in each.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

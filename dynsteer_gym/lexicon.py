@@ -42,6 +42,7 @@ _SYNONYMS: dict[str, str] = {
     "due": "due when deadline time remind date",
     "start": "start begin when time date",
     "setting": "setting status state configuration switch whether device enabled currently",
+    "unknown": "know unknown unsure idea sorry",
     "last": "last latest recent newest",
 }
 IMPERATIVES = {"text": "send", "message": "send", "mail": "send", "email": "send", "book": "create", "list": "search", "note": "create"}

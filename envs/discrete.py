@@ -32,7 +32,7 @@ FEATURES = STATIC + DYNAMIC
 OVERLAPS_AT = STATIC - OVERLAPS - EMBEDDING
 """First column of the overlaps with the request's words."""
 ERROR_AT = STATIC + 5
-"""Column of the overlap between the things in a tool's name and the last error."""
+"""Column of the overlap between the things in a tool's name and the last error; the next one is for the user's reply."""
 PRIVILEGED = 16
 """Columns for what ``observe`` lets through from the evaluator; 0 with ``observe="none"``."""
 _ACTIONS = tuple(sorted(VERBS))

@@ -101,8 +101,8 @@ class CatalogueWords:
         for tool in tools:
             for name in sorted(return_fields(tool.returns)):
                 add(("=", name, None), ("", "", "", name, ""))
-        for name in ("confirm", "report", "refuse"):
-            add((name, "", None), ("", "", "", "", ""))
+        for name, meaning in (("confirm", ""), ("report", ""), ("refuse", "unknown")):
+            add((name, "", None), ("", meaning, "", "", ""))
         self._index(rows)
 
     def __reduce__(self) -> Any:

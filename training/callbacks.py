@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
-from dynsteer_gym.training.checkpoint import save_checkpoint
+from dynsteer_gym.training.checkpoint import Checkpoint
 from dynsteer_gym.training.config import TrainConfig
 from dynsteer_gym.training.evaluate import PolicyAgent, play, summarise
 
@@ -93,6 +93,7 @@ class RunCallback(BaseCallback):
         self._folder = folder
         self._envs = envs
         self._progress = progress
+        self._checkpoint = None if folder is None else Checkpoint(folder, envs)
         self._updates = 0
         self._clock = time.perf_counter()
         self._steps_then = 0
@@ -120,15 +121,21 @@ class RunCallback(BaseCallback):
             self._point()
         if self._updates:
             self._book(scale)
-            if self._folder is not None:
-                save_checkpoint(self._folder, self.model, self._envs, {"books": books, "config": config.model_dump_json()})
+            if self._checkpoint is not None:
+                self._checkpoint.finish(self.model, books, config.model_dump_json())
         self._updates += 1
+
+    def _on_rollout_end(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.begin()
 
     def finish(self) -> None:
         """The last boundary: after the last update."""
         self._book(0.0)
         if self.num_timesteps > self._books.curve[-1]["steps"]:
             self._point()
+        if self._checkpoint is not None:
+            self._checkpoint.finish(self.model, self._books, self._config.model_dump_json())
 
     def _book(self, scale: float) -> None:
         books = self._books

@@ -67,7 +67,7 @@ class TrainConfig(BaseModel):
     stop: str = "paper"
     stagnation: int = Field(default=12, ge=1)
     judge: str = "cheap"
-    total_steps: int = Field(default=245_760, ge=1)
+    total_steps: int = Field(default=258_048, ge=1)
     num_envs: int = Field(default=256, ge=1)
     workers: int = Field(default=2, ge=1)
     rollout: int = Field(default=16, ge=1)
@@ -82,7 +82,7 @@ class TrainConfig(BaseModel):
     hidden: int = Field(default=64, ge=4)
     curve_every: int = Field(default=16_384, ge=1)
     curve_episodes: int = Field(default=64, ge=1)
-    final_episodes: int = Field(default=300, ge=1)
+    final_episodes: int = Field(default=520, ge=1)
     control_share: float = Field(default=0.1, ge=0, le=1)
     curriculum: bool = True
     seed: int = 0

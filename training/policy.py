@@ -116,7 +116,7 @@ class CandidatePolicy(MaskableActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def _read_first(self) -> None:
-        """Begins with a reader's prior: try what the request's words and the last error's words speak of.
+        """Begins with a reader's prior: try what the words of the request, of the last error and of the user's reply speak of.
 
         Without it the way out of a failed precondition, a tool that the request never mentions, is too seldom tried.
         """
@@ -124,4 +124,4 @@ class CandidatePolicy(MaskableActorCriticPolicy):
         nn.init.zeros_(weight)
         with torch.no_grad():
             weight[0, OVERLAPS_AT : OVERLAPS_AT + OVERLAPS] = 1.0
-            weight[0, ERROR_AT] = 3.0
+            weight[0, ERROR_AT : ERROR_AT + 2] = 3.0

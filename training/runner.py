@@ -17,7 +17,7 @@ from stable_baselines3.common.logger import configure
 
 from dynsteer_gym.errors import ConfigurationError
 from dynsteer_gym.training.callbacks import Books, RunCallback
-from dynsteer_gym.training.checkpoint import load_checkpoint, restore_generators
+from dynsteer_gym.training.checkpoint import HELD_APART, load_checkpoint, restore_generators
 from dynsteer_gym.training.config import TrainConfig
 from dynsteer_gym.training.evaluate import PolicyAgent, RandomAgent, play, play_expert, summarise
 from dynsteer_gym.training.policy import CandidatePolicy
@@ -118,10 +118,10 @@ def train(
                 device="cpu",
             )
         else:
-            books = state["books"]["books"]
-            if state["books"].get("config") not in (None, config.model_dump_json()):
+            books = state["books"]
+            if state["config"] != config.model_dump_json():
                 raise ConfigurationError("the checkpoint was written by another configuration; start a new run")
-            model = _load_model(state, envs, config)
+            model = _load_model(state, envs, config, folder)
         _log(model, folder, label, state is not None)
         callback = RunCallback(config, settings, books, folder, envs, progress)
         interrupted = False
@@ -131,17 +131,17 @@ def train(
                 if state is not None:
                     restore_generators(state)
                 model.learn(left, callback=callback, reset_num_timesteps=state is None, log_interval=1)
-            callback.finish() if callback.model is not None else None
+                callback.finish()
         except KeyboardInterrupt:
             interrupted = True
         if folder is not None:
-            model.save(folder / "model.zip")
+            model.save(folder / "model.zip", exclude=HELD_APART)
         return Trained(model, books, interrupted)
     finally:
         envs.close()
 
 
-def _load_model(state: dict[str, Any], envs: BatchedVecEnv, config: TrainConfig) -> MaskablePPO:
+def _load_model(state: dict[str, Any], envs: BatchedVecEnv, config: TrainConfig, folder: Path | None) -> MaskablePPO:
     model = MaskablePPO.load(
         io.BytesIO(state["model"]),
         env=envs,
@@ -152,7 +152,8 @@ def _load_model(state: dict[str, Any], envs: BatchedVecEnv, config: TrainConfig)
     model._last_obs = state["last_obs"]
     model._last_episode_starts = state["last_episode_starts"]
     envs.reset()
-    envs.load(state["envs"])
+    assert folder is not None
+    envs.load([str(folder / name) for name in state["envs"]], state["masks"])
     return model
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 from collections.abc import Sequence
 from typing import Any
 
@@ -134,6 +135,16 @@ class Lane:
         """All that a later process needs to go on: the envs in mid-episode and their books."""
         return self.envs, self._returns, self._lengths, self._learned, self._finished
 
+    def save(self, path: str) -> None:
+        """Writes the state to a file."""
+        with open(path, "wb") as file:
+            pickle.dump(self.state(), file, protocol=pickle.HIGHEST_PROTOCOL)
+
+    def read(self, path: str) -> None:
+        """Goes on from a file."""
+        with open(path, "rb") as file:
+            self.load(pickle.load(file))
+
     def load(self, state: Any) -> None:
         """Goes on from a state."""
         self.envs, self._returns, self._lengths, self._learned, self._finished = state
@@ -258,19 +269,37 @@ class BatchedVecEnv(VecEnv):
         """Sets ``lambda`` of the stage reward in all envs."""
         self._all("set_scale", scale)
 
-    def state(self) -> list[Any]:
-        """The lanes' states, picklable."""
-        return [*self._all("state"), self._masks]
+    def begin_save(self, paths: Sequence[str]) -> None:
+        """Has each lane write its state to a file; worker processes do so while the learner goes on.
 
-    def load(self, state: list[Any]) -> None:
-        """Goes on from a state of as many lanes."""
-        *lanes, self._masks = state
+        Args:
+            paths: One file for each lane.
+        """
         if self._lane is not None:
-            self._lane.load(lanes[0])
-            return
-        for pipe, lane in zip(self._pipes, lanes, strict=True):
-            pipe.send(("load", (lane,)))
-        self._collect()
+            self._lane.save(paths[0])
+        for pipe, path in zip(self._pipes, paths, strict=False):
+            pipe.send(("save", (path,)))
+
+    def end_save(self) -> NDArray[np.bool_]:
+        """Waits for the files; returns the masks that belong to them."""
+        if self._lane is None:
+            self._collect()
+        return self._masks
+
+    @property
+    def lanes(self) -> int:
+        """How many lanes there are."""
+        return max(1, len(self._pipes))
+
+    def load(self, paths: Sequence[str], masks: NDArray[np.bool_]) -> None:
+        """Goes on from files of as many lanes."""
+        self._masks = masks
+        if self._lane is not None:
+            self._lane.read(paths[0])
+        for pipe, path in zip(self._pipes, paths, strict=False):
+            pipe.send(("read", (path,)))
+        if self._lane is None:
+            self._collect()
 
     def close(self) -> None:
         """Ends the worker processes."""
