@@ -110,7 +110,7 @@ class TrainConfig(BaseModel):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {},
-    "long": {"suite": "endless-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 1_500_000, "final_episodes": 200},
+    "long": {"suite": "endless-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 622_592, "final_episodes": 200, "curve_every": 32_768},
     "smoke": {
         "total_steps": 2_048,
         "num_envs": 8,
