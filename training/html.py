@@ -72,13 +72,17 @@ def record_rollouts(agents: dict[str, Agent], settings: dict[str, Any], split: s
         assert isinstance(env, DiscreteActions)
         core = env.env
         assert isinstance(core, DynSTEERWrapper)
-        observation, _ = env.reset(seed=70_000 + number)
         info: dict[str, Any] = {}
-        done = False
-        while not done:
-            action = agents[name].act(observation[None], env.action_masks()[None])[0]
-            observation, _, terminated, truncated, info = env.step(np.int64(action))
-            done = terminated or truncated
+        last = number == count - 1
+        for attempt in range(20):
+            observation, _ = env.reset(seed=70_000 + number + 100 * attempt)
+            done = False
+            while not done:
+                action = agents[name].act(observation[None], env.action_masks()[None])[0]
+                observation, _, terminated, truncated, info = env.step(np.int64(action))
+                done = terminated or truncated
+            if not last or (info["stop"] is not None and core.evaluator is not None and core.evaluator.stages):
+                break
         report, evaluator = info["report"], core.evaluator
         assert evaluator is not None
         quality = {stage.milestone: stage.quality for stage in report.stages}

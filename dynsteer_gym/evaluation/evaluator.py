@@ -375,9 +375,15 @@ class StageEvaluator:
                     break
 
     def _watch(self, action: ClosedAction) -> None:
-        """Notes which milestones' plain operation has been done, whether or not it was their turn."""
+        """Notes which milestones' plain operation has been done, whether or not it was their turn, and which was undone."""
         for milestone in self._current:
-            if milestone.id not in self._done and match(milestone.operations[:1], action, self._ledger, self.task.literals):
+            plain = milestone.operations[0]
+            if milestone.id in self._done:
+                if action.writes and action.tool == plain.name and not match((plain,), action, self._ledger, self.task.literals):
+                    self._done.discard(milestone.id)
+                    detail = f"{action.tool} was called again and changed what had been done"
+                    self._charge(Defect(self.t, "deed undone", Dimension.CORRECTNESS, detail, critical=True), ())
+            elif match((plain,), action, self._ledger, self.task.literals):
                 self._done.add(milestone.id)
 
     def _settles(self, milestone: Milestone, action: ClosedAction, found: Match) -> None:

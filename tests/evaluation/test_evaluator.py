@@ -182,6 +182,18 @@ def test_a_claim_without_the_deed_earns_nothing():
     assert stream.evaluator.stages[-1].quality == 0.0
 
 
+def test_a_deed_that_is_undone_makes_the_claim_untrue():
+    on = Operation(OperationKind.CALL, "set_lamp", (("on", Role(RoleSource.CONSTANT, "true")),))
+    stream = Stream(graph({"m0": on, "m1": message("report")}, [("m0", "m1")]))
+    view = TaskView("t", VIEW.request, (ToolSpec("set_lamp", "Lamp.", {"type": "object", "properties": {}}),))
+    stream.evaluator._view = view
+    for value in (True, False):
+        stream.call("set_lamp", value, writes=(StateDelta("lamp", "1", {"on": not value}, {"on": value}),), on=value)
+    stream.say("Done.", "Thanks", ends=True)
+    assert stream.evaluator.stages[-1].quality == 0.0
+    assert "deed undone" in [defect.kind for defect in stream.evaluator.defects]
+
+
 def test_a_refusal_without_ground_earns_nothing_and_with_ground_is_right():
     options = (op("send", when=Role(RoleSource.USER, "due")), message("refusal"))
     task = graph({"m0": message("question", due=Role(RoleSource.FREE)), "m1": options}, [("m0", "m1")])
