@@ -168,6 +168,13 @@ class CandidateList:
             rows.append((-matches, rank, count, row))
         # Rows that hold what the request names come first; the rest keep the tool's order.
         rows.sort(key=lambda item: item[:2])
+        if rows and rows[0][0]:
+            # The rows that fit best tell more of what the request speaks of: a person's number finds the person's messages.
+            best = rows[0][0]
+            for other, _, _, row in rows:
+                if other == best:
+                    told = [canonical(v) for key, v in row.items() if isinstance(v, str) and field_type(key, v) in ("phone", "email")]
+                    self._names.extend(item for item in told if item not in self._names and len(self._names) < 12)
         self.overflow += max(0, len(rows) - _ROWS_KEPT)
         found = []
         for other, rank, count, row in rows[:_ROWS_KEPT]:
@@ -349,6 +356,7 @@ class CandidateList:
         other.entries = list(self.entries)
         other.static = self.static.copy()
         other._seen = set(self._seen)
+        other._names = list(self._names)
         other._known = set(self._known)
         other._values = {kind: list(values) for kind, values in self._values.items()}
         return other
