@@ -6,13 +6,13 @@ Types are ``bool``, ``enum``, ``number``, ``phone``, ``email``, ``datetime``, ``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
 from dynsteer_gym.language import stem, words
 
-__all__ = ["field_type", "literal_type", "parameter_type", "plain_schema", "return_fields"]
+__all__ = ["field_type", "literal_type", "parameter_type", "plain_schema", "return_fields", "rows_of"]
 
 _TIME_STEMS = frozenset(stem(w) for w in ("time", "start", "end", "date", "when", "timestamp", "deadline", "due", "datetime"))
 _TEXT_STEMS = frozenset(
@@ -93,3 +93,14 @@ def return_fields(schema: object) -> dict[str, Mapping[str, Any]]:
     elif not found and schema.get("type") in ("string", "number", "integer", "boolean"):
         found["result"] = schema
     return found
+
+
+def rows_of(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The rows of a returned JSON value; a scalar is a row with one field ``result``."""
+    if isinstance(value, Mapping):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield item if isinstance(item, Mapping) else {"result": item}
+    elif value is not None:
+        yield {"result": value}

@@ -10,7 +10,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-__all__ = ["Literal", "MessageAct", "canonical", "delexicalise", "extract_literals", "message_act", "stem", "words"]
+__all__ = ["Literal", "MessageAct", "canonical", "delexicalise", "extract_literals", "message_act", "stem", "switch_said", "words"]
 
 
 class Literal(NamedTuple):
@@ -248,3 +248,13 @@ def stem(word: str) -> str:
     if word.endswith("e") and len(word) > 4:
         word = word[:-1]
     return word
+
+
+_ON, _OFF = frozenset(("on", "true", "yes", "enabled")), frozenset(("off", "false", "no", "not", "disabled"))
+
+
+def switch_said(text: str) -> bool | None:
+    """Whether a text says on (yes, true) or off (no, false); ``None`` where it says neither or both."""
+    said = set(words(text))
+    on, off = bool(said & _ON), bool(said & _OFF)
+    return on if on != off else None

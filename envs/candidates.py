@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from dynsteer_gym.envs.actions import AssistantTurn, ToolCall
 from dynsteer_gym.envs.features import EMBEDDING, OVERLAPS, CatalogueWords
-from dynsteer_gym.envs.grounding import Value, accepts, row_canonicals, rows_of
-from dynsteer_gym.kinds import field_type, literal_type, plain_schema
+from dynsteer_gym.envs.grounding import Value, accepts, row_canonicals
+from dynsteer_gym.kinds import field_type, literal_type, plain_schema, rows_of
 from dynsteer_gym.language import canonical, extract_literals
 from dynsteer_gym.task import ToolSpec
 
@@ -159,7 +159,9 @@ class CandidateList:
     def returned(self, value: Any, step: int) -> None:
         """Takes in what a tool returned, and offers its fields as answers."""
         rows = []
-        for rank, count, row in rows_of(value):
+        given = list(rows_of(value))
+        count = len(given)
+        for rank, row in enumerate(given):
             held = row_canonicals(row)
             matches = sum(
                 name in held or (isinstance(name, str) and any(isinstance(h, str) and name in h for h in held))

@@ -135,12 +135,6 @@ class CatalogueWords:
         self._vectors = vectors
         self.size = len(rows)
 
-    def add_field(self, name: str) -> int:
-        """The variant of an answer with a field that no return schema names."""
-        key = ("=", name, None)
-        known = self.variants.get(key)
-        return self.variants[("report", "", None)] if known is None else known
-
     def overlap(self, text: str) -> NDArray[np.float32]:
         """How many of each variant's words a text holds, weighted by rarity, shape ``(size, OVERLAPS)`` in [0, 1]."""
         said = np.zeros(len(self.vocabulary), np.float32)

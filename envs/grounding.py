@@ -7,13 +7,12 @@ else describes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from dynsteer_gym.kinds import field_type, literal_type, parameter_type, plain_schema
 from dynsteer_gym.language import canonical
 
-__all__ = ["Value", "accepts", "field_type", "literal_type", "parameter_type", "plain_schema", "rows_of"]
+__all__ = ["Value", "accepts", "row_canonicals"]
 
 class Value(NamedTuple):
     """A value that something in the talk has given.
@@ -61,17 +60,6 @@ def accepts(parameter: str, value: Value) -> bool:
     if parameter.startswith("any:"):
         return value.type == "text" and value.source != "return"
     return False
-
-
-def rows_of(value: Any) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """The rows of a returned JSON value: ``(rank, count, row)``; a scalar is a row with one field ``result``."""
-    if isinstance(value, Mapping):
-        yield 0, 1, value
-    elif isinstance(value, list | tuple):
-        for rank, item in enumerate(value):
-            yield rank, len(value), item if isinstance(item, Mapping) else {"result": item}
-    elif value is not None:
-        yield 0, 1, {"result": value}
 
 
 def row_canonicals(row: Mapping[str, Any]) -> set[Any]:

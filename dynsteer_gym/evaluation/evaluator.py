@@ -326,6 +326,9 @@ class StageEvaluator:
         self._expected = frozenset(
             operation.name for m in milestones for operation in m.operations if operation.kind == OperationKind.CALL
         )
+        self._lookups = frozenset(
+            role.key.partition(".")[0] for m in milestones for op in m.operations for _, role in op.bindings if role.source == "producer"
+        )
         self._request_start = self.t
         self._latched = {}
         for milestone in milestones:
@@ -460,10 +463,7 @@ class StageEvaluator:
                 if m.operations[0].kind == OperationKind.CALL and m.id not in self._done and self._needed(m)
             ]
             return (0.0, "it claims what was not done") if undone else (1.0, "")
-        lookups = {
-            role.key.partition(".")[0] for m in self._current for op in m.operations for _, role in op.bindings if role.source == "producer"
-        }
-        lacking = any(self._ledger.came_empty(tool) for tool in lookups)
+        lacking = any(self._ledger.came_empty(tool) for tool in self._lookups)
         if operation.name == "question":
             return (1.0, "") if found.operation == 0 or lacking else (0.0, "a tool could have told it")
         asks = any(op.name == "question" for m in self._current for op in m.operations)
@@ -623,10 +623,7 @@ class StageEvaluator:
     def _needed(self, milestone: Milestone) -> bool:
         """Whether a call is a deed and not a look-up: look-ups can be made in other ways."""
         tool = self._view.tool(milestone.operations[0].name)
-        producers = {
-            role.key.partition(".")[0] for m in self._current for op in m.operations for _, role in op.bindings if role.source == "producer"
-        }
-        return tool is not None and tool.name not in producers
+        return tool is not None and tool.name not in self._lookups
 
     def _remaining(self) -> int:
         """Turns that the rest of the talk needs at least: one for each request to come, and one to end this one."""
@@ -672,10 +669,5 @@ _LISTS = (
     "_provisional",
     "_same_error",
 )
-
-
-def first_error(defects: Sequence[Defect]) -> Defect | None:
-    """The earliest defect of a run, by closed step."""
-    return min(defects, key=lambda defect: defect.t, default=None)
 
 

@@ -6,14 +6,15 @@ The ledger sees each event once; a look-up in it costs the same at step 1000 as 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from dynsteer_gym.events import STRUCTURAL_ERRORS, ActionKind, ClosedAction, ErrorKind
 from dynsteer_gym.judges.base import Defect, Dimension
-from dynsteer_gym.kinds import field_type
+from dynsteer_gym.kinds import field_type, rows_of
 from dynsteer_gym.language import canonical, extract_literals
 
-__all__ = ["Ledger", "key_of", "rows_of"]
+__all__ = ["Ledger", "first_rows", "key_of"]
 
 _MAX_ROWS = 64
 
@@ -26,15 +27,9 @@ def key_of(value: Any) -> str:
     return text
 
 
-def rows_of(value: Any) -> Iterator[Mapping[str, Any]]:
-    """The rows of a returned JSON value; a scalar is a row with one field ``result``."""
-    if isinstance(value, Mapping):
-        yield value
-    elif isinstance(value, list | tuple):
-        for item in value[:_MAX_ROWS]:
-            yield item if isinstance(item, Mapping) else {"result": item}
-    elif value is not None:
-        yield {"result": value}
+def first_rows(value: Any) -> Iterator[Mapping[str, Any]]:
+    """The first 64 rows of a returned JSON value: what a step looks at stays bounded."""
+    return islice(rows_of(value), _MAX_ROWS)
 
 
 class Ledger:
@@ -119,7 +114,7 @@ class Ledger:
             value: What it returned.
             exhaustive: It was asked for everything, so that what is missing does not exist.
         """
-        rows = list(rows_of(value))
+        rows = list(first_rows(value))
         if not rows:
             self._empty.add(tool)
             return

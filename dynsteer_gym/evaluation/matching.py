@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from dynsteer_gym.blueprint.graph import Blueprint, Operation, OperationKind, Role, RoleSource
 from dynsteer_gym.blueprint.planning import HELD
-from dynsteer_gym.evaluation.evidence import Ledger, key_of, rows_of
+from dynsteer_gym.evaluation.evidence import Ledger, first_rows, key_of
 from dynsteer_gym.events import ActionKind, ClosedAction
-from dynsteer_gym.language import MessageAct, canonical, message_act, stem, words
+from dynsteer_gym.language import MessageAct, canonical, message_act, stem, switch_said, words
 from dynsteer_gym.lexicon import concepts
 
 __all__ = ["Match", "carries", "match", "partial", "ready_frontier"]
@@ -119,7 +119,7 @@ def _held(value: Any, wanted: Any) -> bool:
     if wanted is None:
         return False
     key = key_of(wanted)
-    return any(key in key_of(item) for row in rows_of(value) for item in row.values() if isinstance(item, str | int | float))
+    return any(key in key_of(item) for row in first_rows(value) for item in row.values() if isinstance(item, str | int | float))
 
 
 def _state(place: int, operation: Operation, action: ClosedAction, literals: Mapping[str, Any]) -> Match | None:
@@ -178,16 +178,11 @@ def concepts_in(text: str) -> frozenset[str]:
     return frozenset(concepts(text)) | {stem(word) for word in words(text)} - {"is", "th", "the", "what", "of"}
 
 
-_TRUE, _FALSE = frozenset(("on", "true", "yes", "enabled")), frozenset(("off", "false", "no", "not", "disabled"))
-
-
 @lru_cache(maxsize=8192)
 def carries(text: str, key: str) -> bool:
     """Whether a message carries a value, given by its key: by the value, not by wording."""
     if key in ("True", "False", "true", "false"):
-        said = set(words(text))
-        yes, no = bool(said & _TRUE), bool(said & _FALSE)
-        return yes != no and yes == (key.lower() == "true")
+        return switch_said(text) is (key.lower() == "true")
     plain = " ".join(text.split()).casefold()
     if key in plain:
         return True

@@ -8,7 +8,7 @@ from typing import Any
 
 from dynsteer_gym.envs.sandbox.state import SETTINGS, TABLES, State, row_of
 from dynsteer_gym.events import StateDelta
-from dynsteer_gym.language import canonical, words
+from dynsteer_gym.language import canonical, switch_said
 
 __all__ = ["Goal", "Heard", "mentions"]
 
@@ -145,9 +145,6 @@ def _holds(row: Any, values: Mapping[str, Any]) -> bool:
     return all(getattr(row, name) == value for name, value in values.items())
 
 
-_TRUE, _FALSE = frozenset(("on", "true", "yes", "enabled")), frozenset(("off", "false", "no", "not", "disabled"))
-
-
 def mentions(text: str, value: Any) -> bool:
     """Whether a message carries a value: by the value, not by wording.
 
@@ -156,9 +153,7 @@ def mentions(text: str, value: Any) -> bool:
         value: Text, number, or a boolean (said as on/off, yes/no, true/false).
     """
     if isinstance(value, bool):
-        said = set(words(text))
-        yes, no = bool(said & _TRUE), bool(said & _FALSE)
-        return yes != no and yes == value
+        return switch_said(text) is value
     wanted = str(canonical(value))
     plain = " ".join(text.split()).casefold()
     if wanted in plain:
