@@ -29,6 +29,7 @@ _FIXED_EACH = 5
 _KEPT_TEMPLATES = 2
 _LONG_CALLS = (10, 25)
 _LONG_REQUESTS = (4, 6)
+_LONG_TRIES = 1_000
 _TURNS = {"endless": 16, "fixed": 16, "endless-long": 48}
 
 
@@ -134,13 +135,13 @@ class Sampler:
             ConfigurationError: There is none of that name; near matches are listed.
         """
         head, _, tail = name.partition("/")
-        if head == "talk" and tail.isdigit():
+        if head == "talk" and _is_number(tail):
             return Sampler("endless-long", self.split).draw(int(tail))
         return named_instance(name)
 
     def _talk(self, seed: int, name: str) -> Instance:
         chooser = Random(seed)
-        while True:
+        for _ in range(_LONG_TRIES):
             draw = Draw(chooser.getrandbits(40))
             order = chooser.sample(self.families, len(self.families))
             requests: list[Request] = []
@@ -156,8 +157,15 @@ class Sampler:
                 calls += sum(not isinstance(turn, str) for turn in request.plan)
             if _LONG_CALLS[0] <= calls <= _LONG_CALLS[1] and len(requests) >= _LONG_REQUESTS[0]:
                 return _instance(draw, tuple(requests), name, f"talk-{len(requests)}", "endless-long")
-            if len(self.families) < _LONG_REQUESTS[0]:
-                raise ConfigurationError("talks need at least four families to draw from")
+        raise ConfigurationError(
+            f"no talk of {_LONG_REQUESTS[0]} to {_LONG_REQUESTS[1]} requests and {_LONG_CALLS[0]} or more calls can be drawn from "
+            f"{', '.join(family.name for family in self.families)}; give more families, or ones with more calls"
+        )
+
+
+def _is_number(text: str) -> bool:
+    """Whether a text is a plain number: "²" is a digit to Python, and no number."""
+    return text.isascii() and text.isdigit()
 
 
 def _near(name: str, known: object) -> str:
@@ -178,7 +186,7 @@ def named_instance(name: str) -> Instance:
     """
     head, _, tail = name.partition("/")
     family = FAMILIES.get(head)
-    if family is None or not tail.isdigit():
+    if family is None or not _is_number(tail):
         near = difflib.get_close_matches(name, scenario_names(), n=3) or [f"{item}/0" for item in list(FAMILIES)[:3]]
         raise ConfigurationError(f"no scenario is called {name!r}; near: {', '.join(near)} (family/number)")
     return _single(family, int(tail) * 8 + 7, name, "fixed", False)

@@ -328,6 +328,13 @@ def test_malformed_actions_leave_the_world_untouched(texts):
         (lambda: SandboxEnv(families=[]), "empty"),
         (lambda: SandboxEnv(weights={"where": -1}), "weights"),
         (lambda: SandboxEnv().reset(options={"scenario": "send_mesage/0"}), "send_message"),
+        (lambda: SandboxEnv().reset(options={"scenario": "send_message/²"}), "send_message"),
+        (lambda: SandboxEnv().reset(options={"scenario": "talk/٣"}), "no scenario"),
+        (lambda: SandboxEnv(suite="endless-long", families=["where"]).reset(seed=0), "more families"),
+        (
+            lambda: SandboxEnv(suite="endless-long", families=["where", "what_time", "add_event", "add_contact"]).reset(seed=0),
+            "more families",
+        ),
         (lambda: SandboxEnv().reset(options={"scenario": 3}), "int"),
         (lambda: SandboxEnv().reset(options={"scene": "x"}), "scene"),
         (lambda: SandboxEnv().reset(options="x"), "mapping"),
