@@ -44,12 +44,13 @@ class EnvBatch:
             self._parts.append((discrete, core))
         self._judge = self._parts[0][1].judge
 
-    def step(self, actions: Sequence[Any], places: Sequence[int] | None = None) -> list[Result]:
+    def step(self, actions: Sequence[Any], places: Sequence[int] | None = None, out: Sequence[Any] | None = None) -> list[Result]:
         """One step of the envs at ``places`` (all by default), in order.
 
         Args:
             actions: One action for each of them.
             places: Which envs are stepped.
+            out: Arrays that their observations are written to, one for each; discrete interface only.
         """
         parts = self._parts if places is None else [self._parts[place] for place in places]
         outcomes = [
@@ -58,11 +59,12 @@ class EnvBatch:
         ]
         self._review([core for _, core in parts])
         results: list[Result] = []
-        for (discrete, core), outcome in zip(parts, outcomes, strict=True):
+        for place, ((discrete, core), outcome) in enumerate(zip(parts, outcomes, strict=True)):
             observation, reward, terminated, truncated, info = core.finish(outcome)
             if discrete is not None:
                 discrete.follow(info)
-                results.append((discrete.observe(), reward, terminated, truncated, info))
+                target = None if out is None else out[place]
+                results.append((discrete.observe(target), reward, terminated, truncated, info))
             else:
                 results.append((observation, reward, terminated, truncated, info))
         return results

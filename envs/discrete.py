@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from dynsteer_gym.envs.actions import AssistantTurn
 from dynsteer_gym.envs.base import ToolEnv
-from dynsteer_gym.envs.candidates import STATIC, Candidate, CandidateList, shapes
+from dynsteer_gym.envs.candidates import STATIC, Candidate, CandidateList, Typed
 from dynsteer_gym.envs.features import EMBEDDING, OVERLAPS, CatalogueWords, catalogue_words, embed, said_concepts
 from dynsteer_gym.events import Event, EventKind
 from dynsteer_gym.language import extract_literals
@@ -81,7 +81,6 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         self.observation_space = spaces.Box(-8.0, 8.0, (CONTEXT + max_candidates * FEATURES,), np.float32)
         self._tools: tuple[Any, ...] | None = None
         self._index: CatalogueWords | None = None
-        self._shapes: Any = ()
         self._list: CandidateList | None = None
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._shuffler = np.random.default_rng(0)
@@ -123,7 +122,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
             return AssistantTurn(message="")
         self._chosen = int(self._order[action])
         assert self._list is not None
-        return self._list.entries[self._chosen].turn
+        return self._list.turn(self._chosen)
 
     def follow(self, info: dict[str, Any]) -> None:
         """Reads the events of the step that was just run."""
@@ -140,20 +139,28 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
     def candidate(self, action: int) -> Candidate:
         """The candidate at a position, for looking at."""
         assert self._list is not None
-        return self._list.entries[int(self._order[action])]
+        return self._list.entry(int(self._order[action]))
 
     def candidates(self) -> list[Candidate]:
         """All candidates in the order of their positions."""
         assert self._list is not None
-        return [self._list.entries[int(place)] for place in self._order]
+        return [self._list.entry(int(place)) for place in self._order]
 
-    def observe(self) -> NDArray[np.float32]:
-        """Shuffles the candidates and writes the observation, shape ``(CONTEXT + max_candidates * FEATURES,)``."""
+    def observe(self, out: NDArray[np.float32] | None = None) -> NDArray[np.float32]:
+        """Shuffles the candidates and writes the observation.
+
+        Args:
+            out: Where to write it, shape ``(CONTEXT + max_candidates * FEATURES,)``; a new array by default.
+        """
         entries = self._list
         assert entries is not None
-        count = len(entries.entries)
+        count = entries.count
         order = self._order = self._shuffler.permutation(count)
-        out = np.zeros(CONTEXT + self._size * FEATURES, np.float32)
+        if out is None:
+            out = np.zeros(CONTEXT + self._size * FEATURES, np.float32)
+        else:
+            out[:CONTEXT] = 0.0
+            out[CONTEXT + count * FEATURES :] = 0.0
         rows = out[CONTEXT:].reshape(self._size, FEATURES)[:count]
         rows[:, :STATIC] = entries.static[order]
         self._dynamic(count)
@@ -185,8 +192,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
             return
         self._tools = view.tools
         self._index = catalogue_words(view.tools)
-        self._shapes = _typed(view.tools, self._index)
-        self._list = CandidateList(view.tools, self._index, self._shapes, self._size)
+        self._list = CandidateList(self._index, _typed(view.tools, self._index), self._size)
         self._columns = np.zeros((self._size, DYNAMIC), np.float32)
 
     def _request(self, text: str) -> None:
@@ -210,7 +216,6 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
             self._asked[-1] = 1.0 if text.rstrip().endswith("?") else 0.0
         self._flags = [0.0] * 10
         self._since = self._turn
-        self._index_of: NDArray[np.int64] = np.zeros(0, np.int64)
 
     def _take_events(self) -> list[Event]:
         # An evaluating wrapper has drained the world already and keeps the events of the step.
@@ -224,7 +229,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
             self._catalogue(view)
             self._request(view.request)
         chosen = self._chosen
-        tool = entries.entries[chosen].tool if chosen is not None else -1
+        tool = int(entries.tools[chosen]) if chosen is not None else -1
         flags = [0.0] * 10
         if chosen is not None:
             self._called[chosen] += 1
@@ -269,11 +274,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
     def _dynamic(self, count: int) -> None:
         entries = self._list
         assert entries is not None
-        if len(self._index_of) != count:
-            self._index_of = np.fromiter((entry.tool for entry in entries.entries), np.int64, count)
-            self._variant_of = np.fromiter((entry.variant for entry in entries.entries), np.int64, count)
-            self._step_of = np.fromiter((entry.step for entry in entries.entries), np.int64, count)
-        tools = self._index_of
+        tools, variants, steps = entries.tools[:count], entries.variants[:count], entries.steps[:count]
         out = self._columns[:count]
         np.minimum(self._called[:count] * (1 / 3), 1.0, out=out[:, 0])
         out[:, 1] = self._worked[:count]
@@ -283,11 +284,11 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         if self._error is None:
             out[:, 5] = out[:, 9] = 0.0
         else:
-            told = self._error[self._variant_of]
+            told = self._error[variants]
             out[:, 5], out[:, 9] = told[:, 1], told[:, 4]
-        out[:, 6] = 0.0 if self._reply is None else self._reply[self._variant_of]
-        out[:, 7] = (self._step_of == self._turn) & (self._step_of > self._since)
-        out[:, 8] = self._step_of > self._since
+        out[:, 6] = 0.0 if self._reply is None else self._reply[variants]
+        out[:, 8] = newer = steps > self._since
+        out[:, 7] = newer & (steps == self._turn)
         out[:, 10] = self._retry[:count]
 
     def _context(self, out: NDArray[np.float32]) -> None:
@@ -314,17 +315,17 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
 
     def _count(self, info: dict[str, Any]) -> None:
         assert self._list is not None
-        info["candidates"] = len(self._list.entries)
+        info["candidates"] = self._list.count
         info["candidates_left_out"] = self._list.overflow
 
 
-_TYPED: dict[int, tuple[CatalogueWords, Any]] = {}
+_TYPED: dict[int, tuple[CatalogueWords, Typed]] = {}
 
 
-def _typed(tools: tuple[Any, ...], index: CatalogueWords) -> Any:
+def _typed(tools: tuple[Any, ...], index: CatalogueWords) -> Typed:
     known = _TYPED.get(id(index))
     if known is None or known[0] is not index:
         if len(_TYPED) >= 256:
             _TYPED.clear()
-        known = _TYPED[id(index)] = (index, shapes(tools, index))
+        known = _TYPED[id(index)] = (index, Typed(tools, index))
     return known[1]

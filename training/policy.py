@@ -15,6 +15,7 @@ from torch import nn
 
 from dynsteer_gym.envs.discrete import CONTEXT, ERROR_AT, FEATURES, OVERLAPS_AT
 from dynsteer_gym.envs.features import OVERLAPS
+from dynsteer_gym.training.buffer import Packed, pack
 
 __all__ = ["CandidatePolicy", "CandidateScorer"]
 
@@ -40,38 +41,56 @@ class CandidateScorer(nn.Module):
         self.latent_dim_pi = size
         self.latent_dim_vf = hidden
         self.context = nn.Linear(CONTEXT, hidden)
-        self.candidate = nn.Linear(FEATURES, hidden)
-        self.mixed = nn.Linear(hidden, hidden)
+        self.candidate = nn.Linear(FEATURES, hidden, bias=False)
+        import os
+        self.mixed = nn.Linear(hidden, hidden) if os.environ.get("MIXED") else None
         self.pooled = nn.Linear(hidden, hidden)
-        self.scored = nn.Linear(hidden, hidden)
+        self.scored = nn.Linear(hidden, hidden, bias=False)
         self.score = nn.Linear(hidden, 1)
         self.reading = nn.Linear(FEATURES, 1, bias=False)
         self.valued = nn.Linear(2 * hidden, hidden)
+
+    def score_packed(self, packed: Packed) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Scores of packed candidates.
+
+        Args:
+            packed: Observations, ``batch`` of them with ``total`` candidates in all.
+
+        Returns:
+            Scores of shape ``(total,)``, each candidate's observation of shape ``(total,)``, and the critic's features of
+            shape ``(batch, hidden)``.
+        """
+        batch = packed.context.shape[0]
+        owner = torch.repeat_interleave(torch.arange(batch, device=packed.counts.device), packed.counts, output_size=packed.rows.shape[0])
+        context = self.context(packed.context)
+        hidden = torch.addmm(context.index_select(0, owner), packed.rows, self.candidate.weight.t()).relu_()
+        if self.mixed is not None:
+            hidden = self.mixed(hidden).relu_()
+        total = hidden.new_zeros(batch, hidden.shape[1]).index_add_(0, owner, hidden)
+        mean = total / packed.counts.clamp(min=1).unsqueeze(1)
+        hidden = torch.addmm(self.pooled(mean).index_select(0, owner), hidden, self.scored.weight.t()).relu_()
+        scores = (self.score(hidden) + self.reading(packed.rows)).squeeze(1)
+        return scores, owner, torch.relu(self.valued(torch.cat([mean, context], dim=1)))
+
+    def spread(self, packed: Packed, scores: torch.Tensor, owner: torch.Tensor) -> torch.Tensor:
+        """Scores by position, shape ``(batch, size)``, hugely negative where no candidate is."""
+        starts = torch.cumsum(packed.counts, 0) - packed.counts
+        places = torch.arange(scores.shape[0], device=scores.device) - starts.index_select(0, owner) + owner * self.size
+        batch = packed.context.shape[0]
+        return scores.new_full((batch * self.size,), _MASKED).index_copy(0, places, scores).view(batch, self.size)
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Scores and the critic's features.
 
         Args:
-            features: Observations, shape ``(batch, CONTEXT + size * FEATURES)``.
+            features: Observations, shape ``(batch, CONTEXT + size * FEATURES)``; taken rows stand before the others.
 
         Returns:
             Scores of shape ``(batch, size)``, hugely negative where no candidate is, and shape ``(batch, hidden)``.
         """
-        batch = features.shape[0]
-        rows = features[:, CONTEXT:].reshape(batch * self.size, FEATURES)
-        taken = rows[:, 0].nonzero().squeeze(1)
-        owner = taken // self.size
-        context = self.context(features[:, :CONTEXT])
-        picked = rows.index_select(0, taken)
-        hidden = torch.relu(self.candidate(picked) + context.index_select(0, owner))
-        hidden = torch.relu(self.mixed(hidden))
-        total = hidden.new_zeros(batch, hidden.shape[1]).index_add_(0, owner, hidden)
-        count = torch.bincount(owner, minlength=batch).clamp_(min=1).unsqueeze(1)
-        mean = total / count
-        hidden = torch.relu(self.scored(hidden) + self.pooled(mean).index_select(0, owner))
-        scores = hidden.new_full((batch * self.size,), _MASKED)
-        scores = scores.index_copy(0, taken, (self.score(hidden) + self.reading(picked)).squeeze(1)).view(batch, self.size)
-        return scores, torch.relu(self.valued(torch.cat([mean, context], dim=1)))
+        packed = pack(features)
+        scores, owner, valued = self.score_packed(packed)
+        return self.spread(packed, scores, owner), valued
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
         """The scores alone, shape ``(batch, size)``."""
@@ -114,6 +133,16 @@ class CandidatePolicy(MaskableActorCriticPolicy):
             nn.init.orthogonal_(self.value_net.weight, gain=1.0)
             nn.init.zeros_(self.value_net.bias)
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+    def evaluate_actions(self, obs: Any, actions: torch.Tensor, action_masks: Any = None) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]:
+        """Values, log likelihoods of the actions and entropies; packed observations need no masks."""
+        if not isinstance(obs, Packed):
+            return super().evaluate_actions(obs, actions, action_masks)
+        scorer: CandidateScorer = self.mlp_extractor  # type: ignore[assignment]
+        scores, owner, valued = scorer.score_packed(obs)
+        logs = torch.log_softmax(scorer.spread(obs, scores, owner), dim=1)
+        entropy = -(logs.exp() * logs).sum(1)
+        return self.value_net(valued), logs.gather(1, actions.long().view(-1, 1)).squeeze(1), entropy
 
     def _read_first(self) -> None:
         """Begins with a reader's prior: try what the words of the request, of the last error and of the user's reply speak of.

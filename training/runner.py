@@ -16,6 +16,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.logger import configure
 
 from dynsteer_gym.errors import ConfigurationError
+from dynsteer_gym.training.buffer import PackedRolloutBuffer
 from dynsteer_gym.training.callbacks import Books, RunCallback
 from dynsteer_gym.training.checkpoint import HELD_APART, load_checkpoint, restore_generators
 from dynsteer_gym.training.config import TrainConfig
@@ -122,6 +123,9 @@ def train(
             if state["config"] != config.model_dump_json():
                 raise ConfigurationError("the checkpoint was written by another configuration; start a new run")
             model = _load_model(state, envs, config, folder)
+        model.rollout_buffer = PackedRolloutBuffer(
+            config.rollout, model.observation_space, model.action_space, model.device, config.gae_lambda, config.gamma, config.num_envs
+        )
         _log(model, folder, label, state is not None)
         callback = RunCallback(config, settings, books, folder, envs, progress)
         interrupted = False

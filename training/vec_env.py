@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import pickle
 from collections.abc import Sequence
@@ -53,37 +54,48 @@ class Lane:
         self._seeds = list(seeds)
         self._returns = [0.0] * count
         self._lengths = [0] * count
-        self.buffer: NDArray[np.float32] | None = None
+        self._sides: tuple[NDArray[np.float32], NDArray[np.float32]] = (np.zeros((0, 0), np.float32),) * 2
         self._curriculum = curriculum
         self._learned: dict[str, float] = {}
         self._finished = 0
 
-    def reset(self) -> tuple[NDArray[np.float32] | None, NDArray[np.bool_]]:
-        """Starts all episodes; observations of shape ``(count, features)`` and masks."""
-        rows = []
-        for place, env in enumerate(self.envs):
-            observation, _ = env.reset(seed=self._seeds[place])
-            rows.append(observation)
-            self._returns[place], self._lengths[place] = 0.0, 0
-        return self._hand(rows), self._masks()
+    def use(self, first: NDArray[np.float32], second: NDArray[np.float32]) -> None:
+        """Sets the two arrays, each of shape ``(count, features)``, that observations are written to in turn."""
+        self._sides = (first, second)
 
-    def _hand(self, rows: list[NDArray[np.float32]]) -> NDArray[np.float32] | None:
-        """Observations of shape ``(count, features)``; ``None`` where they went into the shared buffer."""
-        if self.buffer is None:
-            return np.stack(rows)
-        np.stack(rows, out=self.buffer)
-        return None
+    def reset(self, side: int) -> NDArray[np.bool_]:
+        """Starts all episodes.
+
+        Args:
+            side: Which of the two arrays the observations are written to.
+
+        Returns:
+            The masks, shape ``(count, max_candidates)``.
+        """
+        out = self._sides[side]
+        for place, env in enumerate(self.envs):
+            out[place], _ = env.reset(seed=self._seeds[place])
+            self._returns[place], self._lengths[place] = 0.0, 0
+        return self._masks()
 
     def _masks(self) -> NDArray[np.bool_]:
         return np.stack([env.action_masks() for env in self.envs])
 
-    def step(self, actions: Sequence[int]) -> tuple[Any, ...]:
-        """One step of all envs; a finished env is reset at once."""
-        results = self.batch.step(actions)
+    def step(self, actions: Sequence[int], side: int) -> tuple[Any, ...]:
+        """One step of all envs; a finished env is reset at once.
+
+        Args:
+            actions: One position for each env.
+            side: Which of the two arrays the observations are written to.
+
+        Returns:
+            Rewards, ends, infos and masks.
+        """
+        out = self._sides[side]
+        results = self.batch.step(actions, out=out)
         count = len(results)
         rewards = np.empty(count, np.float32)
         dones = np.zeros(count, np.bool_)
-        rows: list[NDArray[np.float32]] = []
         infos: list[dict[str, Any]] = []
         for place, (observation, reward, terminated, truncated, info) in enumerate(results):
             rewards[place] = reward
@@ -95,7 +107,6 @@ class Lane:
                 env = self.envs[place]
                 stop = info["stop"]
                 kept = {
-                    "terminal_observation": observation,
                     "TimeLimit.truncated": truncated and not terminated,
                     "is_success": info["is_success"],
                     "episode": {"r": self._returns[place], "l": self._lengths[place], "t": 0.0},
@@ -107,11 +118,12 @@ class Lane:
                 }
                 if self._curriculum:
                     self._reweight(env, bool(info["is_success"]))
-                observation, _ = env.reset()
+                if kept["TimeLimit.truncated"]:  # The learner reads it only here.
+                    kept["terminal_observation"] = observation.copy()
+                out[place], _ = env.reset()
                 self._returns[place], self._lengths[place] = 0.0, 0
-            rows.append(observation)
             infos.append(kept)
-        return self._hand(rows), rewards, dones, infos, self._masks()
+        return rewards, dones, infos, self._masks()
 
     def _reweight(self, env: DiscreteActions, success: bool) -> None:
         """Families weigh by how far they are from being solved."""
@@ -151,10 +163,21 @@ class Lane:
         self.batch = EnvBatch(self.envs)
 
 
-def _serve(pipe: Any, settings: dict[str, Any], count: int, seeds: Sequence[int], shared: Any, curriculum: bool) -> None:
+def _sides(shared: Any, num_envs: int) -> NDArray[np.float32]:
+    """Shared memory as two arrays, shape ``(2, num_envs, features)``."""
+    return np.frombuffer(shared, np.float32).reshape(2, num_envs, -1)
+
+
+def _serve(
+    pipe: Any, settings: dict[str, Any], first: int, seeds: Sequence[int], shared: Any, num_envs: int, curriculum: bool
+) -> None:
     """The loop of a worker process; observations go through shared memory, the rest through the pipe."""
+    count = len(seeds)
     lane = Lane(settings, count, seeds, curriculum=curriculum)
-    lane.buffer = np.frombuffer(shared, np.float32).reshape(count, -1)
+    lane.use(*_sides(shared, num_envs)[:, first : first + count])
+    # Episodes are trees without cycles to speak of; looking for some at Python's usual pace costs a tenth of the time.
+    gc.freeze()
+    gc.set_threshold(50_000, 50, 50)
     while True:
         try:
             name, arguments = pipe.recv()
@@ -172,7 +195,12 @@ def _serve(pipe: Any, settings: dict[str, Any], count: int, seeds: Sequence[int]
 
 
 class BatchedVecEnv(VecEnv):
-    """Envs for SB3: one :class:`Lane` in this process, or several in processes of their own."""
+    """Envs for SB3: one :class:`Lane` in this process, or several in processes of their own.
+
+    Observations are written to two arrays in turn, without copies: what ``step`` returns holds until the step after the
+    next one, which is as long as SB3's on-policy algorithms read it. An ended episode's last observation is in its info
+    (``terminal_observation``) where it was truncated, the only place where they read it.
+    """
 
     def __init__(
         self, settings: dict[str, Any], num_envs: int, *, workers: int = 1, seed: int = 0, curriculum: bool = False
@@ -195,20 +223,21 @@ class BatchedVecEnv(VecEnv):
         self._slices = [slice(int(starts[w]), int(starts[w + 1])) for w in range(workers)]
         self._lane: Lane | None = None
         self._pipes: list[Any] = []
-        self._buffers: list[NDArray[np.float32]] = []
         self._processes: list[Any] = []
+        width = int(np.prod(probe.observation_space.shape or (0,)))
+        self._side = 0
         if workers == 1:
+            self._sides: NDArray[np.float32] = np.zeros((2, num_envs, width), np.float32)
             self._lane = Lane(self._settings, num_envs, seeds[0], curriculum=curriculum)
+            self._lane.use(*self._sides)
         else:
             context = multiprocessing.get_context("forkserver")
-            width = int(np.prod(probe.observation_space.shape or (0,)))
+            shared = context.RawArray("f", 2 * num_envs * width)
+            self._sides = _sides(shared, num_envs)
             for place in range(workers):
                 mine, theirs = context.Pipe()
-                shared = context.RawArray("f", counts[place] * width)
-                self._buffers.append(np.frombuffer(shared, np.float32).reshape(counts[place], width))
-                process = context.Process(
-                    target=_serve, args=(theirs, self._settings, counts[place], seeds[place], shared, curriculum), daemon=True
-                )
+                given = (theirs, self._settings, int(starts[place]), seeds[place], shared, num_envs, curriculum)
+                process = context.Process(target=_serve, args=given, daemon=True)
                 process.start()
                 theirs.close()
                 self._pipes.append(mine)
@@ -235,31 +264,25 @@ class BatchedVecEnv(VecEnv):
 
     def reset(self) -> VecEnvObs:
         """Starts all episodes."""
-        parts = self._all("reset")
-        self._masks = np.concatenate([part[1] for part in parts])
-        return self._observations(parts)
-
-    def _observations(self, parts: list[Any]) -> NDArray[np.float32]:
-        return np.concatenate(self._buffers) if self._buffers else parts[0][0]
+        self._side = 1 - self._side
+        self._masks = np.concatenate(self._all("reset", self._side))
+        return self._sides[self._side]
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
         """Sends one action to each env."""
         self._given = actions
+        self._side = 1 - self._side
         for pipe, part in zip(self._pipes, self._slices, strict=False):
-            pipe.send(("step", ([int(action) for action in actions[part]],)))
+            pipe.send(("step", (actions[part].tolist(), self._side)))
 
     def step_wait(self) -> VecEnvStepReturn:
         """Collects what the step brought."""
         assert self._given is not None
-        parts = self._collect() if self._lane is None else [self._lane.step([int(action) for action in self._given])]
-        self._masks = np.concatenate([part[4] for part in parts])
-        infos = [info for part in parts for info in part[3]]
-        return (
-            self._observations(parts),
-            np.concatenate([part[1] for part in parts]),
-            np.concatenate([part[2] for part in parts]),
-            infos,
-        )
+        parts = self._collect() if self._lane is None else [self._lane.step(self._given.tolist(), self._side)]
+        self._masks = np.concatenate([part[3] for part in parts])
+        infos = [info for part in parts for info in part[2]]
+        rewards, dones = (np.concatenate([part[which] for part in parts]) for which in (0, 1))
+        return self._sides[self._side], rewards, dones, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Masks of all envs, shape ``(num_envs, max_candidates)``."""
