@@ -178,8 +178,6 @@ def _marks(value: Value) -> tuple[tuple[int, float], ...]:
         marks.append((12, 0.5))
     else:
         marks.append((13, 0.5))
-        if value.matches:
-            marks.append((14, 0.5 * min(value.matches, 2)))
         if value.rank == 0:
             marks.append((15, 1.0))
         if value.rows == 1:
@@ -231,6 +229,8 @@ class CandidateList:
         self._values: dict[str, list[_Held]] = {}
         self._known: set[Any] = set()
         self._names: list[Any] = []
+        self._seen: dict[int, tuple[frozenset[Any], int]] = {}
+        self._uses: dict[int, list[int]] = {}
         self._table: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self._row = 0
         self._number = 0
@@ -267,6 +267,8 @@ class CandidateList:
         self._values = {}
         self._known.clear()
         self._fits.clear()
+        self._seen.clear()
+        self._uses.clear()
         self._number = 0
         self._hidden = words_hidden
         self._table = (
@@ -294,25 +296,26 @@ class CandidateList:
         given = list(rows_of(value))
         count = len(given)
         for rank, row in enumerate(given):
-            held = row_canonicals(row)
-            matches = sum(
-                name in held or (isinstance(name, str) and any(isinstance(h, str) and name in h for h in held))
-                for name in self._names
-            )
-            rows.append((-matches, rank, row))
+            held = frozenset(row_canonicals(row))
+            rows.append((-self._matches(held), rank, row, held))
         # Rows that hold what the request names come first; the rest keep the tool's order.
         rows.sort(key=lambda item: item[:2])
         if rows and rows[0][0]:
             # The rows that fit best tell more of what the request speaks of: a person's number finds the person's messages.
             best = rows[0][0]
-            for other, _, row in rows:
-                if other == best:
-                    told = [canonical(v) for key, v in row.items() if isinstance(v, str) and field_type(key, v) in ("phone", "email")]
-                    self._names.extend(item for item in told if item not in self._names and len(self._names) < 12)
+            told = [
+                canonical(item)
+                for other, _, row, _ in rows
+                if other == best
+                for key, item in row.items()
+                if isinstance(item, str) and field_type(key, item) in ("phone", "email")
+            ]
+            self._learn(told)
         self.overflow += max(0, len(rows) - _ROWS_KEPT)
         found = []
-        for other, rank, row in rows[:_ROWS_KEPT]:
+        for other, rank, row, held in rows[:_ROWS_KEPT]:
             self._row += 1
+            self._seen[self._row] = held, -other
             for key, item in row.items():
                 if not isinstance(item, str | int | float) or item == "":
                     continue
@@ -328,6 +331,26 @@ class CandidateList:
                 if not known:
                     found.append(value_)
         self._extend(found, step)
+
+    def _matches(self, held: frozenset[Any]) -> int:
+        """How many of the values that the request speaks of a row holds."""
+        return sum(
+            name in held or (isinstance(name, str) and any(isinstance(item, str) and name in item for item in held))
+            for name in self._names
+        )
+
+    def _learn(self, told: Sequence[Any]) -> None:
+        """Adds to what the request speaks of, and looks at the rows that were seen before in its light."""
+        known = len(self._names)
+        self._names.extend(item for item in dict.fromkeys(told) if item not in self._names)
+        del self._names[max(known, 12) :]
+        if len(self._names) == known:
+            return
+        for row, (held, before) in self._seen.items():
+            matches = self._matches(held)
+            if matches != before:
+                self._seen[row] = held, matches
+                self.static[self._uses.get(row, []), 14] = 0.5 * min(matches, 2)
 
     def _literals(self, text: str, source: str, step: int) -> list[Value]:
         found = []
@@ -423,6 +446,8 @@ class CandidateList:
                     if value.row == source:
                         row[25] = 1.0
                     source = value.row
+                    row[14] = max(row[14], 0.5 * min(self._seen[source][1], 2))
+                    self._uses.setdefault(source, []).append(len(self._recipes))
         self._recipes.append(_Recipe(shape, picked, slot, item))
         self._rows.append(row)
         self._new.append((shape.number, self._index.variants.get((shape.name, word, constant), self._report), step))
@@ -434,6 +459,8 @@ class CandidateList:
         row = _row("tell", None, False, value.value if isinstance(value.value, bool) else None)
         for column, amount in _marks(value):
             row[column] += amount
+        row[14] = 0.5 * min(self._seen[value.row][1], 2)
+        self._uses.setdefault(value.row, []).append(len(self._recipes))
         self._recipes.append(value)
         self._rows.append(row)
         self._new.append((self._tell, self._index.variants.get(("=", value.key, None), self._report), value.step))
@@ -457,6 +484,8 @@ class CandidateList:
         for name in ("static", "tools", "variants", "steps"):
             setattr(other, name, getattr(self, name).copy())
         other._recipes = list(self._recipes)
+        other._seen = dict(self._seen)
+        other._uses = {row: list(places) for row, places in self._uses.items()}
         other._told = set(self._told)
         other._names = list(self._names)
         other._known = set(self._known)

@@ -115,12 +115,10 @@ class RunCallback(BaseCallback):
         config, books = self._config, self._books
         progress_left = 1.0 - self.num_timesteps / config.total_steps
         self.model.ent_coef = config.entropy * (0.1 + 0.9 * max(progress_left, 0.0))  # type: ignore[attr-defined]
-        scale = config.reward_scale * (1.0 - books.success) if config.anneal else config.reward_scale
-        self._envs.set_scale(scale)
         if self._updates and self.num_timesteps >= (len(books.curve)) * config.curve_every:
             self._point()
         if self._updates:
-            self._book(scale)
+            self._book()
             if self._checkpoint is not None:
                 self._checkpoint.finish(self.model, books, config.model_dump_json())
         self._updates += 1
@@ -131,13 +129,13 @@ class RunCallback(BaseCallback):
 
     def finish(self) -> None:
         """The last boundary: after the last update."""
-        self._book(0.0)
+        self._book()
         if self.num_timesteps > self._books.curve[-1]["steps"]:
             self._point()
         if self._checkpoint is not None:
             self._checkpoint.finish(self.model, self._books, self._config.model_dump_json())
 
-    def _book(self, scale: float) -> None:
+    def _book(self) -> None:
         books = self._books
         now = time.perf_counter()
         books.seconds += now - self._clock
@@ -154,7 +152,6 @@ class RunCallback(BaseCallback):
                 "return": float(paid),
                 "turns": float(length),
                 "stopped_share": sum(books.stopped.values()) / max(books.episodes, 1),
-                "reward_scale": scale,
             }
         )
         self.logger.record("rollout/success", float(success))

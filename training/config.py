@@ -26,7 +26,7 @@ class TrainConfig(BaseModel):
         blind: Hide all words from the agent.
         reward: Preset of the reward.
         reward_scale: ``lambda`` of the stage reward at the start.
-        anneal: Multiply ``lambda`` by one minus the running success rate.
+        anneal: Multiply ``lambda`` of an episode by one minus its family's running success rate.
         stop: Preset of the stop rules in training; evaluation has none.
         stagnation: ``N_stag`` in training, in closed actions.
         judge: Judge of the stages.

@@ -24,7 +24,7 @@ EpisodeRecord = dict[str, Any]
 """What the learner's side keeps of a finished episode: return, length, success, stop criterion, family."""
 
 
-_LEARNED, _LEAST = 0.05, 0.2
+_LEARNED, _LEAST = 0.05, 0.08
 """Step of a family's running success rate, and the weight that a solved family keeps."""
 
 
@@ -35,7 +35,9 @@ class Lane:
     the same policy and unseen by the learner, which measure what a stop saves and whether it was false.
     """
 
-    def __init__(self, settings: dict[str, Any], count: int, seeds: Sequence[int], *, curriculum: bool = False) -> None:
+    def __init__(
+        self, settings: dict[str, Any], count: int, seeds: Sequence[int], *, curriculum: bool = False, anneal: bool = False
+    ) -> None:
         """Makes the envs.
 
         Args:
@@ -43,6 +45,8 @@ class Lane:
             count: How many envs.
             seeds: The first seed of each.
             curriculum: Draw families that seldom succeed more often.
+            anneal: Multiply ``lambda`` of an episode's stage reward by one minus its family's running success rate, so
+                that what is solved is paid by its outcome alone and what is not keeps its stages' pay.
         """
         made = EnvSettings.read(settings)
         envs = [made.make() for _ in range(count)]
@@ -56,6 +60,8 @@ class Lane:
         self._lengths = [0] * count
         self._sides: tuple[NDArray[np.float32], NDArray[np.float32]] = (np.zeros((0, 0), np.float32),) * 2
         self._curriculum = curriculum
+        self._anneal = anneal
+        self._scale = self._core(self.envs[0]).reward.scale
         self._learned: dict[str, float] = {}
         self._finished = 0
 
@@ -116,32 +122,34 @@ class Lane:
                     "left_out": info["candidates_left_out"],
                     "turns_left": max(0, env.unwrapped.max_turns - self._lengths[place]),  # type: ignore[attr-defined]
                 }
-                if self._curriculum:
-                    self._reweight(env, bool(info["is_success"]))
+                self._learn(env, bool(info["is_success"]))
                 if kept["TimeLimit.truncated"]:  # The learner reads it only here.
                     kept["terminal_observation"] = observation.copy()
                 out[place], _ = env.reset()
+                if self._anneal:
+                    reward = self._core(env).reward
+                    reward.scale = self._scale * (1.0 - self._learned.get(family_of(env), 0.0))
+                    reward.reset()  # It reads the scale of an episode here, before anything was paid.
                 self._returns[place], self._lengths[place] = 0.0, 0
             infos.append(kept)
         return rewards, dones, infos, self._masks()
 
-    def _reweight(self, env: DiscreteActions, success: bool) -> None:
-        """Families weigh by how far they are from being solved."""
+    @staticmethod
+    def _core(env: DiscreteActions) -> DynSTEERWrapper:
+        core = env.env
+        assert isinstance(core, DynSTEERWrapper)
+        return core
+
+    def _learn(self, env: DiscreteActions, success: bool) -> None:
+        """Keeps the families' running success rates; families weigh by how far they are from being solved."""
         name = family_of(env)
         known = self._learned.get(name, 0.0)
         self._learned[name] = known + _LEARNED * (success - known)
         self._finished += 1
-        if self._finished % 32 == 0:
+        if self._curriculum and self._finished % 32 == 0:
             weights = {family: _LEAST + 1.0 - rate for family, rate in self._learned.items()}
             for other in self.envs:
                 other.unwrapped.reweight(weights)  # type: ignore[attr-defined]
-
-    def set_scale(self, scale: float) -> None:
-        """Sets ``lambda`` of the stage reward in all envs, from their next episode's rewards on."""
-        for env in self.envs:
-            core = env.env
-            assert isinstance(core, DynSTEERWrapper)
-            core.reward.scale = scale
 
     def state(self) -> Any:
         """All that a later process needs to go on: the envs in mid-episode and their books."""
@@ -169,11 +177,11 @@ def _sides(shared: Any, num_envs: int) -> NDArray[np.float32]:
 
 
 def _serve(
-    pipe: Any, settings: dict[str, Any], first: int, seeds: Sequence[int], shared: Any, num_envs: int, curriculum: bool
+    pipe: Any, settings: dict[str, Any], first: int, seeds: Sequence[int], shared: Any, num_envs: int, arts: dict[str, bool]
 ) -> None:
     """The loop of a worker process; observations go through shared memory, the rest through the pipe."""
     count = len(seeds)
-    lane = Lane(settings, count, seeds, curriculum=curriculum)
+    lane = Lane(settings, count, seeds, **arts)
     lane.use(*_sides(shared, num_envs)[:, first : first + count])
     # Episodes are trees without cycles to speak of; looking for some at Python's usual pace costs a tenth of the time.
     gc.freeze()
@@ -203,7 +211,14 @@ class BatchedVecEnv(VecEnv):
     """
 
     def __init__(
-        self, settings: dict[str, Any], num_envs: int, *, workers: int = 1, seed: int = 0, curriculum: bool = False
+        self,
+        settings: dict[str, Any],
+        num_envs: int,
+        *,
+        workers: int = 1,
+        seed: int = 0,
+        curriculum: bool = False,
+        anneal: bool = False,
     ) -> None:
         """Makes the envs.
 
@@ -213,7 +228,9 @@ class BatchedVecEnv(VecEnv):
             workers: How many processes step them; 1 means this one.
             seed: Env ``i`` starts with seed ``seed + i``.
             curriculum: Draw families that seldom succeed more often.
+            anneal: Pay stages less, the more often an episode's family succeeds.
         """
+        arts = {"curriculum": curriculum, "anneal": anneal}
         self._settings = {**settings, "interface": "discrete", "report": False}
         probe = EnvSettings.read(self._settings).make()
         workers = max(1, min(workers, num_envs))
@@ -228,7 +245,7 @@ class BatchedVecEnv(VecEnv):
         self._side = 0
         if workers == 1:
             self._sides: NDArray[np.float32] = np.zeros((2, num_envs, width), np.float32)
-            self._lane = Lane(self._settings, num_envs, seeds[0], curriculum=curriculum)
+            self._lane = Lane(self._settings, num_envs, seeds[0], **arts)
             self._lane.use(*self._sides)
         else:
             context = multiprocessing.get_context("forkserver")
@@ -236,7 +253,7 @@ class BatchedVecEnv(VecEnv):
             self._sides = _sides(shared, num_envs)
             for place in range(workers):
                 mine, theirs = context.Pipe()
-                given = (theirs, self._settings, int(starts[place]), seeds[place], shared, num_envs, curriculum)
+                given = (theirs, self._settings, int(starts[place]), seeds[place], shared, num_envs, arts)
                 process = context.Process(target=_serve, args=given, daemon=True)
                 process.start()
                 theirs.close()
@@ -287,10 +304,6 @@ class BatchedVecEnv(VecEnv):
     def action_masks(self) -> NDArray[np.bool_]:
         """Masks of all envs, shape ``(num_envs, max_candidates)``."""
         return self._masks
-
-    def set_scale(self, scale: float) -> None:
-        """Sets ``lambda`` of the stage reward in all envs."""
-        self._all("set_scale", scale)
 
     def begin_save(self, paths: Sequence[str]) -> None:
         """Has each lane write its state to a file; worker processes do so while the learner goes on.
