@@ -71,13 +71,13 @@ class TrainConfig(BaseModel):
     num_envs: int = Field(default=256, ge=1)
     workers: int = Field(default=2, ge=1)
     rollout: int = Field(default=16, ge=1)
-    batch_size: int = Field(default=1024, ge=2)
-    epochs: int = Field(default=4, ge=1)
+    batch_size: int = Field(default=512, ge=2)
+    epochs: int = Field(default=3, ge=1)
     learning_rate: float = Field(default=1e-3, gt=0)
     learning_rate_end: float = Field(default=1e-4, ge=0)
     gamma: float = Field(default=0.99, gt=0, le=1)
     gae_lambda: float = Field(default=0.95, ge=0, le=1)
-    entropy: float = Field(default=0.03, ge=0)
+    entropy: float = Field(default=0.06, ge=0)
     clip: float = Field(default=0.2, gt=0)
     hidden: int = Field(default=64, ge=4)
     curve_every: int = Field(default=16_384, ge=1)
@@ -110,7 +110,7 @@ class TrainConfig(BaseModel):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {},
-    "long": {"suite": "endless-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 622_592, "final_episodes": 200, "curve_every": 32_768},
+    "long": {"suite": "endless-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 1_400_832, "final_episodes": 200, "curve_every": 65_536},
     "smoke": {
         "total_steps": 2_048,
         "num_envs": 8,

@@ -42,8 +42,6 @@ class CandidateScorer(nn.Module):
         self.latent_dim_vf = hidden
         self.context = nn.Linear(CONTEXT, hidden)
         self.candidate = nn.Linear(FEATURES, hidden, bias=False)
-        import os
-        self.mixed = nn.Linear(hidden, hidden) if os.environ.get("MIXED") else None
         self.pooled = nn.Linear(hidden, hidden)
         self.scored = nn.Linear(hidden, hidden, bias=False)
         self.score = nn.Linear(hidden, 1)
@@ -64,8 +62,6 @@ class CandidateScorer(nn.Module):
         owner = torch.repeat_interleave(torch.arange(batch, device=packed.counts.device), packed.counts, output_size=packed.rows.shape[0])
         context = self.context(packed.context)
         hidden = torch.addmm(context.index_select(0, owner), packed.rows, self.candidate.weight.t()).relu_()
-        if self.mixed is not None:
-            hidden = self.mixed(hidden).relu_()
         total = hidden.new_zeros(batch, hidden.shape[1]).index_add_(0, owner, hidden)
         mean = total / packed.counts.clamp(min=1).unsqueeze(1)
         hidden = torch.addmm(self.pooled(mean).index_select(0, owner), hidden, self.scored.weight.t()).relu_()
@@ -153,4 +149,4 @@ class CandidatePolicy(MaskableActorCriticPolicy):
         nn.init.zeros_(weight)
         with torch.no_grad():
             weight[0, OVERLAPS_AT : OVERLAPS_AT + OVERLAPS] = 1.0
-            weight[0, ERROR_AT : ERROR_AT + 2] = 3.0
+            weight[0, ERROR_AT : ERROR_AT + 2] = 5.0
