@@ -90,9 +90,15 @@ def _table(console: Any, summary: dict[str, Any]) -> None:
     saved = summary["steps_saved"]
     console.print(
         f"{summary['env_steps']:,} env steps in {summary['seconds']:.0f} s ({summary['steps_a_second']:.0f}/s); stops ended "
-        f"{saved['stopped_episodes']:,} of {saved['episodes']:,} training episodes and saved at most "
-        f"{100 * saved['at_most_share']:.1f} % of the turns that the budget allowed them"
+        f"{saved['stopped_episodes']:,} of {saved['episodes']:,} training episodes"
     )
+    control = saved["control"]
+    if control["episodes"]:
+        console.print(
+            f"control arm, live: {control['episodes']} of them played on for {control['further_turns']:.1f} further turns, so that stops "
+            f"saved about {saved['steps']:,.0f} steps ({100 * saved['share']:.1f} % of all); {control['false_stops']} would have succeeded "
+            f"({100 * control['false_stop_share']:.1f} %, with 95 % confidence at most {100 * control['false_stop_at_most']:.1f} %)"
+        )
     known = summary["blind_figure"]
     if known is not None:
         console.print(f"blind: committed figure (seed {known['seed']}, {known['env_steps']:,} steps); --compare trains it anew")

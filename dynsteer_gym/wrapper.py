@@ -173,6 +173,20 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
             self._render_human(observation)
         return observation, reward, terminated, truncated, info
 
+    def lift_stop(self) -> None:
+        """Lets an episode that a criterion has stopped go on, without stop rules from here.
+
+        Meant for a :meth:`fork` of it: played to its true end, it shows what the stop saved and whether it was false. A
+        call that a minefield intercepted was not run; to play on as without stops, send it again.
+
+        Raises:
+            ResetNeeded: The episode was not stopped, or its budget of turns is spent.
+        """
+        if self.evaluator is None or self.evaluator.stop is None or self._base.turn >= self._base.max_turns:
+            raise gym.error.ResetNeeded("only an episode that a criterion has stopped, with turns left, can go on")
+        self.evaluator.lift_stop()
+        self._ended = False
+
     def report(self) -> EvaluationReport:
         """The auditable report of the episode so far."""
         if self.evaluator is None:

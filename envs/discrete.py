@@ -48,6 +48,9 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
     The observation is a flat ``Box`` of shape ``(CONTEXT + max_candidates * FEATURES,)``: the context, then one row of
     features for each candidate; rows that are not taken are 0. It holds nothing from the evaluator unless ``observe``
     says so. ``info["candidates"]`` counts them and ``info["candidates_left_out"]`` those for which there was no room.
+
+    Attributes:
+        last_turn: The turn that was last sent to the world.
     """
 
     def __init__(self, env: gym.Env[str, str], *, max_candidates: int = 96, observe: str = "none", blind: bool = False) -> None:
@@ -84,6 +87,7 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         self._list: CandidateList | None = None
         self._order: NDArray[np.int64] = np.zeros(0, np.int64)
         self._shuffler = np.random.default_rng(0)
+        self.last_turn: AssistantTurn | None = None
 
     @property
     def spec(self) -> Any:
@@ -119,10 +123,12 @@ class DiscreteActions(gym.Wrapper[NDArray[np.float32], np.int64, str, str], Reco
         """The turn that choosing a position sends to the world."""
         if not 0 <= action < len(self._order):
             self._chosen = None
-            return AssistantTurn(message="")
-        self._chosen = int(self._order[action])
-        assert self._list is not None
-        return self._list.turn(self._chosen)
+            self.last_turn = AssistantTurn(message="")
+        else:
+            self._chosen = int(self._order[action])
+            assert self._list is not None
+            self.last_turn = self._list.turn(self._chosen)
+        return self.last_turn
 
     def follow(self, info: dict[str, Any]) -> None:
         """Reads the events of the step that was just run."""

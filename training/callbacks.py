@@ -13,7 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from dynsteer_gym.training.checkpoint import Checkpoint
 from dynsteer_gym.training.config import TrainConfig
-from dynsteer_gym.training.evaluate import PolicyAgent, play, summarise
+from dynsteer_gym.training.evaluate import PolicyAgent, SampledAgent, at_most, play, play_on, summarise
 
 if TYPE_CHECKING:
     from dynsteer_gym.training.vec_env import BatchedVecEnv
@@ -34,8 +34,10 @@ class Books:
         seconds: Time spent training, earlier parts of a resumed run included.
         curve: Points of the learning curve.
         rows: Rows of ``metrics.csv``.
-        saved: Turns that stops saved, as the control arm estimates them.
-        control: One entry for each finished episode of the control arm: further turns, and whether it succeeded.
+        turns_left: Budgeted turns that stopped episodes had left: no more can have been saved.
+        left_out: Episodes in which candidates were left out for lack of room.
+        recent: Success, stage return, return and length of the last 500 episodes.
+        control: One entry for each episode of the control arm: what had stopped it, further turns, whether it succeeded.
     """
 
     def __init__(self) -> None:
@@ -49,7 +51,45 @@ class Books:
         self.rows: list[dict[str, float]] = []
         self.left_out = 0
         self.recent: list[tuple[float, float, float, float]] = []
-        self.control: list[tuple[int, bool]] = []
+        self.control: list[tuple[str, int, bool]] = []
+
+    def saved(self, steps: int) -> dict[str, Any]:
+        """What stops saved in training, live, as the control arm tells it.
+
+        Args:
+            steps: Env steps that were run.
+
+        Returns:
+            ``episodes``, ``stopped_episodes``, ``stopped_share`` and ``by_criterion``; of the control arm ``episodes``,
+            ``further_turns`` (mean), ``false_stops`` (would have succeeded), ``false_stop_share`` and its exact 95 % upper
+            bound; ``steps`` and ``share``, the estimated steps saved and their share of all steps without stops
+            (``None`` without a control arm); ``at_most_share``, if every stopped episode had run out its budget.
+        """
+        stopped = sum(self.stopped.values())
+        tried = len(self.control)
+        further = sum(turns for _, turns, _ in self.control) / tried if tried else None
+        false = sum(success for _, _, success in self.control)
+        by: dict[str, dict[str, Any]] = {}
+        for criterion, count in sorted(self.stopped.items()):
+            own = [(turns, success) for name, turns, success in self.control if name == criterion]
+            by[criterion] = {"stopped": count, "control": len(own), "false_stops": sum(success for _, success in own)}
+        estimate = None if further is None else further * stopped
+        return {
+            "episodes": self.episodes,
+            "stopped_episodes": stopped,
+            "stopped_share": stopped / max(self.episodes, 1),
+            "by_criterion": by,
+            "control": {
+                "episodes": tried,
+                "further_turns": further,
+                "false_stops": false,
+                "false_stop_share": false / tried if tried else None,
+                "false_stop_at_most": at_most(false, tried) if tried else None,
+            },
+            "steps": estimate,
+            "share": None if estimate is None else estimate / max(estimate + steps, 1.0),
+            "at_most_share": self.turns_left / max(self.turns_left + steps, 1),
+        }
 
     def note(self, info: dict[str, Any]) -> None:
         """Takes in a finished episode."""
@@ -118,6 +158,7 @@ class RunCallback(BaseCallback):
         if self._updates and self.num_timesteps >= (len(books.curve)) * config.curve_every:
             self._point()
         if self._updates:
+            self._play_on()
             self._book()
             if self._checkpoint is not None:
                 self._checkpoint.finish(self.model, books, config.model_dump_json())
@@ -129,6 +170,7 @@ class RunCallback(BaseCallback):
 
     def finish(self) -> None:
         """The last boundary: after the last update."""
+        self._play_on()
         self._book()
         if self.num_timesteps > self._books.curve[-1]["steps"]:
             self._point()
@@ -162,6 +204,14 @@ class RunCallback(BaseCallback):
             write_csv(self._folder / "metrics.csv", books.rows)
         if self._progress is not None:
             self._progress(self.num_timesteps, books, rate)
+
+    def _play_on(self) -> None:
+        """The control arm: what would the stopped episodes have come to, played on by the policy as it is now?"""
+        kept = self._envs.take_control() if self._config.control_share else []
+        if kept:
+            agent = SampledAgent(self.model, (self._config.seed, self.num_timesteps))
+            for episode, (turns, success) in zip(kept, play_on(agent, kept), strict=True):
+                self._books.control.append((episode.criterion, turns, success))
 
     def _point(self) -> None:
         config = self._config

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from math import comb
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,21 @@ from dynsteer_gym.settings import EnvSettings
 from dynsteer_gym.vector import EnvBatch
 from dynsteer_gym.wrapper import DynSTEERWrapper
 
-__all__ = ["Agent", "Episode", "PolicyAgent", "RandomAgent", "play", "play_expert", "summarise"]
+if TYPE_CHECKING:
+    from dynsteer_gym.training.vec_env import ControlEpisode
+
+__all__ = [
+    "Agent",
+    "Episode",
+    "PolicyAgent",
+    "RandomAgent",
+    "SampledAgent",
+    "at_most",
+    "play",
+    "play_expert",
+    "play_on",
+    "summarise",
+]
 
 
 class Agent(Protocol):
@@ -53,6 +68,26 @@ class PolicyAgent:
         """One position for each row."""
         actions, _ = self._model.predict(observations, deterministic=True, action_masks=masks)
         return np.asarray(actions, np.int64)
+
+
+class SampledAgent:
+    """Samples from an SB3 model with masks, by a generator of its own."""
+
+    def __init__(self, model: Any, seed: Sequence[int]) -> None:
+        """Takes a ``MaskablePPO`` and the seed of its draws."""
+        self._model = model
+        self._random = np.random.default_rng(list(seed))
+
+    def act(self, observations: NDArray[np.float32], masks: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """One position for each row."""
+        import torch
+
+        policy = self._model.policy
+        with torch.no_grad():
+            spread = policy.get_distribution(policy.obs_to_tensor(observations)[0], action_masks=masks).distribution.probs
+        edges = np.cumsum(np.where(masks, spread.cpu().numpy().astype(np.float64), 0.0), axis=1)
+        points = self._random.random(len(edges)) * edges[:, -1]
+        return (edges > points[:, None]).argmax(axis=1)
 
 
 class Episode(NamedTuple):
@@ -139,6 +174,69 @@ def play(
 def _episode(seed: int, family: str, steps: int, info: dict[str, Any]) -> Episode:
     native = info.get("native_score")
     return Episode(seed, family, bool(info["is_success"]), float(native or 0.0), float(info["rollout_score"]), steps)
+
+
+def play_on(agent: Agent, kept: Sequence[ControlEpisode]) -> list[tuple[int, bool]]:
+    """Plays episodes of the control arm to their true ends or their budgets.
+
+    Args:
+        agent: Who acts.
+        kept: Stopped episodes.
+
+    Returns:
+        For each, the turns that it took beyond the stop and whether it succeeded.
+    """
+    found: list[tuple[int, bool]] = [(0, False)] * len(kept)
+    running: dict[int, DiscreteActions] = {}
+    begun: dict[int, int] = {}
+    for number, episode in enumerate(kept):
+        if episode.env is None:
+            continue
+        env = episode.env
+        base: Any = env.unwrapped
+        begun[number] = base.turn
+        running[number] = env
+        if episode.turn is not None:
+            _, _, terminated, truncated, info = env.env.step(episode.turn)  # type: ignore[arg-type]
+            env.follow(info)
+            if terminated or truncated:
+                found[number] = (1, bool(info["is_success"]))
+                del running[number]
+    observations = {number: env.observe() for number, env in running.items()}
+    while running:
+        numbers = sorted(running)
+        envs = [running[number] for number in numbers]
+        actions = agent.act(np.stack([observations[n] for n in numbers]), np.stack([env.action_masks() for env in envs]))
+        for number, env, result in zip(numbers, envs, EnvBatch(envs).step(list(actions)), strict=True):
+            observations[number], _, terminated, truncated, info = result
+            if terminated or truncated:
+                base = env.unwrapped
+                found[number] = (base.turn - begun[number], bool(info["is_success"]))
+                del running[number]
+    return found
+
+
+def at_most(hits: int, trials: int, level: float = 0.95) -> float:
+    """The exact (Clopper-Pearson) one-sided upper bound of a share.
+
+    >>> round(at_most(0, 59), 3)
+    0.05
+    >>> at_most(3, 3)
+    1.0
+
+    Args:
+        hits: How often it happened.
+        trials: Of how many, >= 1.
+        level: Confidence, in (0, 1).
+    """
+    if hits >= trials:
+        return 1.0
+    low, high = hits / trials, 1.0
+    for _ in range(60):
+        share = (low + high) / 2
+        below = sum(comb(trials, n) * share**n * (1 - share) ** (trials - n) for n in range(hits + 1))
+        low, high = (share, high) if below > 1 - level else (low, share)
+    return high
 
 
 def play_expert(settings: dict[str, Any], split: str, seeds: Sequence[int]) -> list[Episode]:

@@ -83,19 +83,13 @@ def run(
     first = config.splits[0]
     levels = {name: agents[name][first]["success"] for name in ("random", "blind") if name in agents and name not in done}
     learning_curve(curve, {name: made.books.curve for name, made in done.items()}, levels, f"preset {config.preset}, seed {config.seed}")
-    saved = {
-        "stopped_episodes": sum(books.stopped.values()),
-        "episodes": books.episodes,
-        "by_criterion": dict(books.stopped),
-        "at_most_share": books.turns_left / max(books.turns_left + books.rows[-1]["steps"], 1) if books.rows else 0.0,
-    }
     summary = {
         "preset": config.preset,
         "seed": config.seed,
         "env_steps": int(done[main].model.num_timesteps),
         "seconds": round(books.seconds, 1),
         "steps_a_second": round(done[main].model.num_timesteps / max(books.seconds, 1e-9), 1),
-        "steps_saved": saved,
+        "steps_saved": books.saved(int(done[main].model.num_timesteps)),
         "observe": config.observe,
         "blind_figure": None if known is None else {key: known[key] for key in ("seed", "env_steps")},
         "agents": agents,

@@ -99,7 +99,7 @@ def train(
     random.seed(config.seed)
     np.random.seed(config.seed)
     torch.manual_seed(config.seed)
-    envs = BatchedVecEnv(settings, config.num_envs, workers=config.workers, seed=1_000 * (config.seed + 1), curriculum=config.curriculum, anneal=config.anneal)
+    envs = BatchedVecEnv(settings, config.num_envs, workers=config.workers, seed=1_000 * (config.seed + 1), curriculum=config.curriculum, anneal=config.anneal, control_share=config.control_share)
     try:
         if state is None:
             books = Books()

@@ -6,19 +6,21 @@ import gc
 import multiprocessing
 import pickle
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvObs, VecEnvStepReturn
 
+from dynsteer_gym.envs.actions import AssistantTurn
 from dynsteer_gym.envs.discrete import DiscreteActions
+from dynsteer_gym.evaluation.stopping import Criterion
 from dynsteer_gym.settings import EnvSettings
 from dynsteer_gym.training.evaluate import family_of
 from dynsteer_gym.vector import EnvBatch
 from dynsteer_gym.wrapper import DynSTEERWrapper
 
-__all__ = ["BatchedVecEnv", "EpisodeRecord", "Lane"]
+__all__ = ["BatchedVecEnv", "ControlEpisode", "EpisodeRecord", "Lane"]
 
 EpisodeRecord = dict[str, Any]
 """What the learner's side keeps of a finished episode: return, length, success, stop criterion, family."""
@@ -26,6 +28,20 @@ EpisodeRecord = dict[str, Any]
 
 _LEARNED, _LEAST = 0.05, 0.08
 """Step of a family's running success rate, and the weight that a solved family keeps."""
+
+
+class ControlEpisode(NamedTuple):
+    """A stopped episode that is to be played on.
+
+    Attributes:
+        env: Its copy without stop rules, or ``None`` where no turn was left.
+        turn: The turn that the stop intercepted, to be sent first, or ``None``.
+        criterion: What had stopped it.
+    """
+
+    env: DiscreteActions | None
+    turn: AssistantTurn | None
+    criterion: str
 
 
 class Lane:
@@ -36,7 +52,14 @@ class Lane:
     """
 
     def __init__(
-        self, settings: dict[str, Any], count: int, seeds: Sequence[int], *, curriculum: bool = False, anneal: bool = False
+        self,
+        settings: dict[str, Any],
+        count: int,
+        seeds: Sequence[int],
+        *,
+        curriculum: bool = False,
+        anneal: bool = False,
+        control_share: float = 0.0,
     ) -> None:
         """Makes the envs.
 
@@ -47,6 +70,7 @@ class Lane:
             curriculum: Draw families that seldom succeed more often.
             anneal: Multiply ``lambda`` of an episode's stage reward by one minus its family's running success rate, so
                 that what is solved is paid by its outcome alone and what is not keeps its stages' pay.
+            control_share: Share of stopped episodes that are kept for the control arm.
         """
         made = EnvSettings.read(settings)
         envs = [made.make() for _ in range(count)]
@@ -59,6 +83,9 @@ class Lane:
         self._returns = [0.0] * count
         self._lengths = [0] * count
         self._sides: tuple[NDArray[np.float32], NDArray[np.float32]] = (np.zeros((0, 0), np.float32),) * 2
+        self._control_share = control_share
+        self._control: list[ControlEpisode] = []
+        self._draws = np.random.default_rng([*seeds[:1], 0xC0])
         self._curriculum = curriculum
         self._anneal = anneal
         self._scale = self._core(self.envs[0]).reward.scale
@@ -123,6 +150,8 @@ class Lane:
                     "turns_left": max(0, env.unwrapped.max_turns - self._lengths[place]),  # type: ignore[attr-defined]
                 }
                 self._learn(env, bool(info["is_success"]))
+                if stop is not None and self._draws.random() < self._control_share:
+                    self._keep(env, stop.criterion, actions[place])
                 if kept["TimeLimit.truncated"]:  # The learner reads it only here.
                     kept["terminal_observation"] = observation.copy()
                 out[place], _ = env.reset()
@@ -133,6 +162,22 @@ class Lane:
                 self._returns[place], self._lengths[place] = 0.0, 0
             infos.append(kept)
         return rewards, dones, infos, self._masks()
+
+    def _keep(self, env: DiscreteActions, criterion: Criterion, action: int) -> None:
+        base: Any = env.unwrapped
+        if base.turn >= base.max_turns:
+            self._control.append(ControlEpisode(None, None, str(criterion)))
+            return
+        kept = env.fork()
+        self._core(kept).lift_stop()
+        # An intercepted call was not run; without stops it would have been.
+        turn = env.last_turn if criterion == Criterion.MINEFIELD else None
+        self._control.append(ControlEpisode(kept, turn, str(criterion)))
+
+    def take_control(self) -> list[ControlEpisode]:
+        """Hands over the control arm's episodes that were kept since the last time."""
+        kept, self._control = self._control, []
+        return kept
 
     @staticmethod
     def _core(env: DiscreteActions) -> DynSTEERWrapper:
@@ -153,7 +198,7 @@ class Lane:
 
     def state(self) -> Any:
         """All that a later process needs to go on: the envs in mid-episode and their books."""
-        return self.envs, self._returns, self._lengths, self._learned, self._finished
+        return self.envs, self._returns, self._lengths, self._learned, self._finished, self._draws
 
     def save(self, path: str) -> None:
         """Writes the state to a file."""
@@ -167,7 +212,7 @@ class Lane:
 
     def load(self, state: Any) -> None:
         """Goes on from a state."""
-        self.envs, self._returns, self._lengths, self._learned, self._finished = state
+        self.envs, self._returns, self._lengths, self._learned, self._finished, self._draws = state
         self.batch = EnvBatch(self.envs)
 
 
@@ -177,7 +222,7 @@ def _sides(shared: Any, num_envs: int) -> NDArray[np.float32]:
 
 
 def _serve(
-    pipe: Any, settings: dict[str, Any], first: int, seeds: Sequence[int], shared: Any, num_envs: int, arts: dict[str, bool]
+    pipe: Any, settings: dict[str, Any], first: int, seeds: Sequence[int], shared: Any, num_envs: int, arts: dict[str, Any]
 ) -> None:
     """The loop of a worker process; observations go through shared memory, the rest through the pipe."""
     count = len(seeds)
@@ -219,6 +264,7 @@ class BatchedVecEnv(VecEnv):
         seed: int = 0,
         curriculum: bool = False,
         anneal: bool = False,
+        control_share: float = 0.0,
     ) -> None:
         """Makes the envs.
 
@@ -229,8 +275,9 @@ class BatchedVecEnv(VecEnv):
             seed: Env ``i`` starts with seed ``seed + i``.
             curriculum: Draw families that seldom succeed more often.
             anneal: Pay stages less, the more often an episode's family succeeds.
+            control_share: Share of stopped episodes that are kept for the control arm (:meth:`take_control`).
         """
-        arts = {"curriculum": curriculum, "anneal": anneal}
+        arts = {"curriculum": curriculum, "anneal": anneal, "control_share": control_share}
         self._settings = {**settings, "interface": "discrete", "report": False}
         probe = EnvSettings.read(self._settings).make()
         workers = max(1, min(workers, num_envs))
@@ -304,6 +351,10 @@ class BatchedVecEnv(VecEnv):
     def action_masks(self) -> NDArray[np.bool_]:
         """Masks of all envs, shape ``(num_envs, max_candidates)``."""
         return self._masks
+
+    def take_control(self) -> list[ControlEpisode]:
+        """The stopped episodes that were kept for the control arm since the last time."""
+        return [kept for part in self._all("take_control") for kept in part]
 
     def begin_save(self, paths: Sequence[str]) -> None:
         """Has each lane write its state to a file; worker processes do so while the learner goes on.

@@ -12,7 +12,7 @@ from dynsteer_gym.evaluation.config import EvaluatorConfig
 from dynsteer_gym.evaluation.evidence import Ledger
 from dynsteer_gym.evaluation.matching import Match, match, partial
 from dynsteer_gym.evaluation.policy import UNIFORM, base_tier, next_tiers, paid_quality, stage_score, update_weights
-from dynsteer_gym.evaluation.stopping import Criterion, StopRecord
+from dynsteer_gym.evaluation.stopping import Criterion, StopConfig, StopRecord
 from dynsteer_gym.evaluation.windows import window
 from dynsteer_gym.events import STRUCTURAL_ERRORS, ActionKind, ClosedAction, ErrorKind, Event, EventKind
 from dynsteer_gym.judges.base import DIMENSIONS, Defect, Dimension, DimensionScore, Review, ReviewRequest, Tier
@@ -561,6 +561,11 @@ class StageEvaluator:
         if self._stop is None:
             self._stop = self._fatal or self._criteria()
         return self._stop
+
+    def lift_stop(self) -> None:
+        """Forgets a stop that has fired, and watches for no further one: for the control arm that plays on."""
+        self._stop = self._fatal = None
+        self.config = self.config.model_copy(update={"stop": StopConfig.preset_named("none")})
 
     def _criteria(self) -> StopRecord | None:
         stop = self.config.stop
