@@ -79,14 +79,16 @@ class CandidateScorer(nn.Module):
         """Scores and the critic's features.
 
         Args:
-            features: Observations, shape ``(batch, CONTEXT + size * FEATURES)``; taken rows stand before the others.
+            features: Observations, shape ``(batch, CONTEXT + size * FEATURES)``.
 
         Returns:
             Scores of shape ``(batch, size)``, hugely negative where no candidate is, and shape ``(batch, hidden)``.
         """
         packed = pack(features)
-        scores, owner, valued = self.score_packed(packed)
-        return self.spread(packed, scores, owner), valued
+        scores, _, valued = self.score_packed(packed)
+        places = (features[:, CONTEXT::FEATURES] > 0).reshape(-1).nonzero().squeeze(1)
+        batch = features.shape[0]
+        return scores.new_full((batch * self.size,), _MASKED).index_copy(0, places, scores).view(batch, self.size), valued
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
         """The scores alone, shape ``(batch, size)``."""

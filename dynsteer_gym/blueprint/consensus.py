@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from graphlib import TopologicalSorter
 from math import ceil
 
-import networkx as nx
-
 from dynsteer_gym.blueprint.generation import Candidate
 from dynsteer_gym.blueprint.graph import Milestone, Minefield, Operation, Role, RoleSource
+from dynsteer_gym.blueprint.order import find_cycle, topological, transitive_reduction
 
 __all__ = ["Consensus", "agree", "majority"]
 
@@ -69,13 +68,9 @@ def agree(candidates: Sequence[Candidate], *, alternatives: bool = True) -> Cons
         milestones.append(
             Milestone(names[key], operations, 1 / len(order), support=held / count, certain=certain and held == count, goal=goal)
         )
-    graph = nx.DiGraph()
-    graph.add_nodes_from(names.values())
-    graph.add_edges_from((names[a], names[b]) for a, b in pairs)
-    reduced = nx.transitive_reduction(graph) if graph.number_of_edges() else graph
     return Consensus(
         tuple(milestones),
-        tuple(sorted(reduced.edges)),
+        tuple(transitive_reduction(list(names.values()), [(names[a], names[b]) for a, b in pairs])),
         _minefields(candidates, needed),
         tuple((names[a], names[b]) for a, b in dropped),
     )
@@ -155,18 +150,13 @@ def _order(
     pairs = {pair for pair, number in counts.items() if number >= needed}
     dropped = []
     while True:
-        graph = nx.DiGraph(sorted(pairs))
-        try:
-            cycle = [(a, b) for a, b, *_ in nx.find_cycle(graph)]
-        except nx.NetworkXNoCycle:
+        cycle = find_cycle(pairs)
+        if not cycle:
             break
         weakest = min(cycle, key=lambda pair: (counts[pair], pair))
         pairs.discard(weakest)
         dropped.append(weakest)
-    graph = nx.DiGraph()
-    graph.add_nodes_from(sorted(kept))
-    graph.add_edges_from(sorted(pairs))
-    return list(nx.lexicographical_topological_sort(graph)), sorted(pairs), dropped
+    return topological(kept, pairs), sorted(pairs), dropped
 
 
 def _bind(

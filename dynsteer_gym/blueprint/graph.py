@@ -11,7 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 __all__ = [
     "Blueprint",
@@ -179,6 +182,16 @@ class Blueprint:
     def by_id(self) -> Mapping[str, Milestone]:
         """Milestones by id."""
         return {milestone.id: milestone for milestone in self.milestones}
+
+    def to_networkx(self) -> nx.DiGraph[str]:
+        """The graph for networkx: a node for each milestone, with ``goal``, ``share`` and ``certain``, and its edges."""
+        import networkx as nx
+
+        graph: nx.DiGraph[str] = nx.DiGraph()
+        for milestone in self.milestones:
+            graph.add_node(milestone.id, goal=milestone.goal, share=milestone.share, certain=milestone.certain)
+        graph.add_edges_from(self.edges)
+        return graph
 
     @cached_property
     def predecessors(self) -> Mapping[str, tuple[str, ...]]:

@@ -21,6 +21,7 @@ from dynsteer_gym.blueprint.graph import (
     Role,
     RoleSource,
 )
+from dynsteer_gym.blueprint.order import find_cycle, topological, transitive_reduction
 from dynsteer_gym.blueprint.planning import Catalogue, Node, read_request
 from dynsteer_gym.blueprint.validation import validate
 from dynsteer_gym.task import TaskView, ToolSpec
@@ -223,6 +224,34 @@ def test_anchors_are_networkx_dominators(blueprint):
     expected = nx.immediate_dominators(graph, "s0")
     for milestone in blueprint.milestones:
         assert (blueprint.anchors[milestone.id] or "s0") == expected[milestone.id]
+
+
+PAIRS = st.lists(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("abcdefg")).filter(lambda pair: pair[0] != pair[1]), max_size=14)
+
+
+@given(PAIRS)
+def test_orders_are_those_of_networkx(pairs):
+    graph = nx.DiGraph(sorted(set(pairs)))
+    graph.add_nodes_from("abcdefg")
+    cycle = find_cycle(pairs)
+    assert bool(cycle) != nx.is_directed_acyclic_graph(graph)
+    if cycle:
+        assert set(cycle) <= set(pairs)
+        assert [later for _, later in cycle] == [earlier for earlier, _ in cycle[1:] + cycle[:1]]
+        with pytest.raises(ValueError, match="cycle"):
+            topological("abcdefg", pairs)
+    else:
+        order = topological("abcdefg", pairs)
+        assert order == list(nx.lexicographical_topological_sort(graph))
+        assert transitive_reduction(order, pairs) == sorted(nx.transitive_reduction(graph).edges)
+
+
+def test_a_blueprint_goes_over_to_networkx():
+    blueprint = BlueprintCompiler().compile(view('Borrow the book "Dune".')).blueprint
+    graph = blueprint.to_networkx()
+    assert set(graph) == set(blueprint.by_id)
+    assert tuple(sorted(graph.edges)) == tuple(sorted(blueprint.edges))
+    assert graph.nodes[blueprint.milestones[0].id]["share"] == blueprint.milestones[0].share
 
 
 def test_drawings_name_every_milestone():
