@@ -16,7 +16,7 @@ from dynsteer_gym.training.config import TrainConfig
 from dynsteer_gym.training.evaluate import PolicyAgent, SampledAgent, at_most, play, play_on, summarise
 
 if TYPE_CHECKING:
-    from dynsteer_gym.training.vec_env import BatchedVecEnv
+    from dynsteer_gym.training.vec_env import BatchedVecEnv, ControlEpisode
 
 __all__ = ["Books", "RunCallback"]
 
@@ -134,6 +134,7 @@ class RunCallback(BaseCallback):
         self._envs = envs
         self._progress = progress
         self._checkpoint = None if folder is None else Checkpoint(folder, envs)
+        self._kept: list[ControlEpisode] = []
         self._updates = 0
         self._clock = time.perf_counter()
         self._steps_then = 0
@@ -165,6 +166,8 @@ class RunCallback(BaseCallback):
         self._updates += 1
 
     def _on_rollout_end(self) -> None:
+        if self._config.control_share:  # Before the envs' processes begin to write.
+            self._kept = self._envs.take_control()
         if self._checkpoint is not None:
             self._checkpoint.begin()
 
@@ -207,7 +210,7 @@ class RunCallback(BaseCallback):
 
     def _play_on(self) -> None:
         """The control arm: what would the stopped episodes have come to, played on by the policy as it is now?"""
-        kept = self._envs.take_control() if self._config.control_share else []
+        kept, self._kept = self._kept, []
         if kept:
             agent = SampledAgent(self.model, (self._config.seed, self.num_timesteps))
             for episode, (turns, success) in zip(kept, play_on(agent, kept), strict=True):

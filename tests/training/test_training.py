@@ -205,6 +205,13 @@ def test_the_packed_buffer_hands_out_each_transition_once_with_its_own_candidate
     assert seen == expected.keys()
 
 
+def test_worker_processes_write_their_states_while_the_control_arm_is_played(tmp_path):
+    config = SMOKE.model_copy(update={"workers": 2, "control_share": 1.0, "total_steps": 1_536})
+    done = train(config, tmp_path)
+    assert len(done.books.control) == sum(done.books.stopped.values()) > 0
+    assert train(config, tmp_path, resume=True).books.control == done.books.control
+
+
 def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
     train(SMOKE, tmp_path)
     with pytest.raises(ConfigurationError, match="configuration"):
