@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUN := OMP_NUM_THREADS=1 HF_HUB_OFFLINE=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: install train test lint bench clean
+.PHONY: install train test test-oldest lint bench clean
 
 install: $(VENV)/.installed
 
@@ -18,6 +18,16 @@ train: install
 
 test: install lint
 	$(RUN) $(BIN)/python -m pytest
+
+# The oldest Gymnasium and SB3 that are supported, laid over the environment.
+OLDEST := $(VENV)/oldest
+$(OLDEST)/.installed: $(VENV)/.installed
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --upgrade --target $(OLDEST) gymnasium==1.2.0 stable-baselines3==2.7.0 sb3-contrib==2.7.0
+	touch $@
+
+test-oldest: $(OLDEST)/.installed
+	$(RUN) PYTHONPATH=$(OLDEST) $(BIN)/python -c "import gymnasium, stable_baselines3 as s; assert (gymnasium.__version__, s.__version__) == ('1.2.0', '2.7.0')"
+	$(RUN) PYTHONPATH=$(OLDEST) $(BIN)/python -m pytest tests/test_gymnasium.py tests/test_wrapper.py tests/training
 
 lint: install
 	$(BIN)/ruff check .
