@@ -19,10 +19,10 @@ train: install
 test: install lint
 	$(RUN) $(BIN)/python -m pytest
 
-# The oldest Gymnasium and SB3 that are supported, laid over the environment.
+# The oldest Gymnasium and SB3 that are supported, laid over the environment; this SB3 also wants pandas.
 OLDEST := $(VENV)/oldest
 $(OLDEST)/.installed: $(VENV)/.installed
-	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --upgrade --target $(OLDEST) gymnasium==1.2.0 stable-baselines3==2.7.0 sb3-contrib==2.7.0
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --upgrade --target $(OLDEST) gymnasium==1.2.0 stable-baselines3==2.7.0 sb3-contrib==2.7.0 pandas==3.1.1
 	touch $@
 
 test-oldest: $(OLDEST)/.installed
