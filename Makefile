@@ -21,7 +21,7 @@ test: install lint
 
 # The oldest Gymnasium and SB3 that are supported, laid over the environment; this SB3 also wants pandas.
 OLDEST := $(VENV)/oldest
-$(OLDEST)/.installed: $(VENV)/.installed
+$(OLDEST)/.installed: $(VENV)/.installed Makefile
 	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --upgrade --target $(OLDEST) gymnasium==1.2.0 stable-baselines3==2.7.0 sb3-contrib==2.7.0 pandas==3.1.1
 	touch $@
 
