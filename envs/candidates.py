@@ -105,7 +105,7 @@ class Typed:
         numbers: list[int] = []
         variants: list[int] = []
 
-        def add(recipe: _Recipe | str, kind: str, number: int, variant: tuple[str, str, Any], row: list[float]) -> None:
+        def add(recipe: _Recipe | str, number: int, variant: tuple[str, str, Any], row: list[float]) -> None:
             self.fixed.append(recipe)
             rows.append(row)
             numbers.append(number)
@@ -120,14 +120,14 @@ class Typed:
                     for slot, item in [(None, None), *extras][:_CALLS_PER_TOOL]:
                         word, constant = _word(shape, picked, slot, item)
                         row = _row("call", shape, slot is not None, constant)
-                        add(_Recipe(shape, picked, slot, item), "call", shape.number, (shape.name, word, constant), row)
+                        add(_Recipe(shape, picked, slot, item), shape.number, (shape.name, word, constant), row)
             for slot in shape.required + shape.optional:
                 if not slot.constants and not slot.type.startswith("id:") and slot.name not in asked:
                     asked.add(slot.name)
                     text = f"What is the {slot.name.replace('_', ' ')}?"
-                    add(text, "ask", len(tools), ("?", slot.name, None), _row("ask"))
+                    add(text, len(tools), ("?", slot.name, None), _row("ask"))
         for offset, (kind, text) in enumerate((("confirm", "Shall I go ahead?"), ("report", "Done."), ("refuse", "I cannot do that."))):
-            add(text, kind, len(tools) + 2 + offset, (kind, "", None), _row(kind))
+            add(text, len(tools) + 2 + offset, (kind, "", None), _row(kind))
         self.rows: NDArray[np.float32] = np.array(rows, np.float32)
         self.tools: NDArray[np.int64] = np.array(numbers, np.int64)
         self.variants: NDArray[np.int64] = np.array(variants, np.int64)

@@ -20,20 +20,22 @@ class Packed(NamedTuple):
     Attributes:
         context: Shape ``(batch, CONTEXT)``.
         rows: The candidates of all observations one after another, shape ``(total, FEATURES)``.
+        places: Where each candidate stands in the batch, ``observation * size + position``, ascending, shape ``(total,)``.
         counts: How many each observation has, shape ``(batch,)``.
     """
 
     context: torch.Tensor
     rows: torch.Tensor
+    places: torch.Tensor
     counts: torch.Tensor
 
 
 def pack(observations: torch.Tensor) -> Packed:
     """Packs flat observations, shape ``(batch, CONTEXT + size * FEATURES)``."""
-    batch = observations.shape[0]
-    rows = observations[:, CONTEXT:].reshape(batch, -1, FEATURES)
-    taken = rows[:, :, 0] > 0
-    return Packed(observations[:, :CONTEXT], rows[taken], taken.sum(1))
+    taken = observations[:, CONTEXT::FEATURES] > 0
+    places = taken.reshape(-1).nonzero().squeeze(1)
+    rows = observations[:, CONTEXT:].reshape(-1, FEATURES).index_select(0, places)
+    return Packed(observations[:, :CONTEXT], rows, places, taken.sum(1))
 
 
 class PackedRolloutBuffer(MaskableRolloutBuffer):
@@ -84,10 +86,13 @@ class PackedRolloutBuffer(MaskableRolloutBuffer):
     def _get_samples(self, batch_inds: NDArray[np.int64], env: Any = None) -> MaskableRolloutBufferSamples:
         counts = self._flat_counts[batch_inds]
         ends = np.cumsum(counts)
-        places = np.repeat(self._flat_starts[batch_inds] - ends + counts, counts) + np.arange(ends[-1])
+        total, begins = np.arange(ends[-1]), ends - counts
+        stored = np.repeat(self._flat_starts[batch_inds] - begins, counts) + total
+        places = np.repeat(np.arange(len(counts)) * self.mask_dims - begins, counts) + total
         packed = Packed(
             self.to_torch(self.observations[batch_inds]),
-            self._rows.index_select(0, torch.from_numpy(places)).to(self.device),
+            self._rows.index_select(0, torch.from_numpy(stored)).to(self.device),
+            self.to_torch(places),
             self.to_torch(counts),
         )
         rest = (

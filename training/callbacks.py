@@ -71,8 +71,8 @@ class Books:
         false = sum(success for _, _, success in self.control)
         by: dict[str, dict[str, Any]] = {}
         for criterion, count in sorted(self.stopped.items()):
-            own = [(turns, success) for name, turns, success in self.control if name == criterion]
-            by[criterion] = {"stopped": count, "control": len(own), "false_stops": sum(success for _, success in own)}
+            own = [success for name, _, success in self.control if name == criterion]
+            by[criterion] = {"stopped": count, "control": len(own), "false_stops": sum(own)}
         estimate = None if further is None else further * stopped
         return {
             "episodes": self.episodes,

@@ -189,30 +189,32 @@ def play_on(agent: Agent, kept: Sequence[ControlEpisode]) -> list[tuple[int, boo
     found: list[tuple[int, bool]] = [(0, False)] * len(kept)
     running: dict[int, DiscreteActions] = {}
     begun: dict[int, int] = {}
+
+    def turn_of(env: DiscreteActions) -> int:
+        return env.unwrapped.turn  # type: ignore[attr-defined]
+
+    def settle(number: int, info: dict[str, Any]) -> None:
+        found[number] = (turn_of(running.pop(number)) - begun[number], bool(info["is_success"]))
+
     for number, episode in enumerate(kept):
         if episode.env is None:
             continue
-        env = episode.env
-        base: Any = env.unwrapped
-        begun[number] = base.turn
-        running[number] = env
+        running[number] = env = episode.env
+        begun[number] = turn_of(env)
         if episode.turn is not None:
             _, _, terminated, truncated, info = env.env.step(episode.turn)  # type: ignore[arg-type]
             env.follow(info)
             if terminated or truncated:
-                found[number] = (1, bool(info["is_success"]))
-                del running[number]
+                settle(number, info)
     observations = {number: env.observe() for number, env in running.items()}
     while running:
         numbers = sorted(running)
         envs = [running[number] for number in numbers]
         actions = agent.act(np.stack([observations[n] for n in numbers]), np.stack([env.action_masks() for env in envs]))
-        for number, env, result in zip(numbers, envs, EnvBatch(envs).step(list(actions)), strict=True):
+        for number, result in zip(numbers, EnvBatch(envs).step(list(actions)), strict=True):
             observations[number], _, terminated, truncated, info = result
             if terminated or truncated:
-                base = env.unwrapped
-                found[number] = (base.turn - begun[number], bool(info["is_success"]))
-                del running[number]
+                settle(number, info)
     return found
 
 

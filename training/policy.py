@@ -48,47 +48,29 @@ class CandidateScorer(nn.Module):
         self.reading = nn.Linear(FEATURES, 1, bias=False)
         self.valued = nn.Linear(2 * hidden, hidden)
 
-    def score_packed(self, packed: Packed) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Scores of packed candidates.
+    def score_packed(self, packed: Packed) -> tuple[torch.Tensor, torch.Tensor]:
+        """Scores of packed candidates by position, and the critic's features.
 
         Args:
-            packed: Observations, ``batch`` of them with ``total`` candidates in all.
+            packed: ``batch`` observations.
 
         Returns:
-            Scores of shape ``(total,)``, each candidate's observation of shape ``(total,)``, and the critic's features of
-            shape ``(batch, hidden)``.
+            Scores of shape ``(batch, size)``, hugely negative where no candidate is, and shape ``(batch, hidden)``.
         """
         batch = packed.context.shape[0]
-        owner = torch.repeat_interleave(torch.arange(batch, device=packed.counts.device), packed.counts, output_size=packed.rows.shape[0])
+        owner = packed.places // self.size
         context = self.context(packed.context)
         hidden = torch.addmm(context.index_select(0, owner), packed.rows, self.candidate.weight.t()).relu_()
         total = hidden.new_zeros(batch, hidden.shape[1]).index_add_(0, owner, hidden)
         mean = total / packed.counts.clamp(min=1).unsqueeze(1)
         hidden = torch.addmm(self.pooled(mean).index_select(0, owner), hidden, self.scored.weight.t()).relu_()
-        scores = (self.score(hidden) + self.reading(packed.rows)).squeeze(1)
-        return scores, owner, torch.relu(self.valued(torch.cat([mean, context], dim=1)))
-
-    def spread(self, packed: Packed, scores: torch.Tensor, owner: torch.Tensor) -> torch.Tensor:
-        """Scores by position, shape ``(batch, size)``, hugely negative where no candidate is."""
-        starts = torch.cumsum(packed.counts, 0) - packed.counts
-        places = torch.arange(scores.shape[0], device=scores.device) - starts.index_select(0, owner) + owner * self.size
-        batch = packed.context.shape[0]
-        return scores.new_full((batch * self.size,), _MASKED).index_copy(0, places, scores).view(batch, self.size)
+        taken = (self.score(hidden) + self.reading(packed.rows)).squeeze(1)
+        scores = taken.new_full((batch * self.size,), _MASKED).index_copy(0, packed.places, taken).view(batch, self.size)
+        return scores, torch.relu(self.valued(torch.cat([mean, context], dim=1)))
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Scores and the critic's features.
-
-        Args:
-            features: Observations, shape ``(batch, CONTEXT + size * FEATURES)``.
-
-        Returns:
-            Scores of shape ``(batch, size)``, hugely negative where no candidate is, and shape ``(batch, hidden)``.
-        """
-        packed = pack(features)
-        scores, _, valued = self.score_packed(packed)
-        places = (features[:, CONTEXT::FEATURES] > 0).reshape(-1).nonzero().squeeze(1)
-        batch = features.shape[0]
-        return scores.new_full((batch * self.size,), _MASKED).index_copy(0, places, scores).view(batch, self.size), valued
+        """The same of flat observations, shape ``(batch, CONTEXT + size * FEATURES)``."""
+        return self.score_packed(pack(features))
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
         """The scores alone, shape ``(batch, size)``."""
@@ -137,8 +119,8 @@ class CandidatePolicy(MaskableActorCriticPolicy):
         if not isinstance(obs, Packed):
             return super().evaluate_actions(obs, actions, action_masks)
         scorer: CandidateScorer = self.mlp_extractor  # type: ignore[assignment]
-        scores, owner, valued = scorer.score_packed(obs)
-        logs = torch.log_softmax(scorer.spread(obs, scores, owner), dim=1)
+        scores, valued = scorer.score_packed(obs)
+        logs = torch.log_softmax(scores, dim=1)
         entropy = -(logs.exp() * logs).sum(1)
         return self.value_net(valued), logs.gather(1, actions.long().view(-1, 1)).squeeze(1), entropy
 

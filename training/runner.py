@@ -114,6 +114,7 @@ def train(
                 gae_lambda=config.gae_lambda,
                 clip_range=config.clip,
                 ent_coef=config.entropy,
+                rollout_buffer_class=PackedRolloutBuffer,
                 policy_kwargs={"hidden": config.hidden},
                 seed=config.seed,
                 device="cpu",
@@ -123,9 +124,6 @@ def train(
             if state["config"] != config.model_dump_json():
                 raise ConfigurationError("the checkpoint was written by another configuration; start a new run")
             model = _load_model(state, envs, config, folder)
-        model.rollout_buffer = PackedRolloutBuffer(
-            config.rollout, model.observation_space, model.action_space, model.device, config.gae_lambda, config.gamma, config.num_envs
-        )
         _log(model, folder, label, state is not None)
         callback = RunCallback(config, settings, books, folder, envs, progress)
         interrupted = False

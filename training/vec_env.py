@@ -54,7 +54,6 @@ class Lane:
     def __init__(
         self,
         settings: dict[str, Any],
-        count: int,
         seeds: Sequence[int],
         *,
         curriculum: bool = False,
@@ -65,15 +64,15 @@ class Lane:
 
         Args:
             settings: Keyword arguments of ``gym.make``.
-            count: How many envs.
-            seeds: The first seed of each.
+            seeds: One env for each, and its first seed.
             curriculum: Draw families that seldom succeed more often.
             anneal: Multiply ``lambda`` of an episode's stage reward by one minus its family's running success rate, so
                 that what is solved is paid by its outcome alone and what is not keeps its stages' pay.
             control_share: Share of stopped episodes that are kept for the control arm.
         """
         made = EnvSettings.read(settings)
-        envs = [made.make() for _ in range(count)]
+        count = len(seeds)
+        envs = [made.make() for _ in seeds]
         for env in envs:
             if not isinstance(env, DiscreteActions):
                 raise TypeError("training steps the discrete interface: pass interface='discrete'")
@@ -151,7 +150,7 @@ class Lane:
                 }
                 self._learn(env, bool(info["is_success"]))
                 if stop is not None and self._draws.random() < self._control_share:
-                    self._keep(env, stop.criterion, actions[place])
+                    self._keep(env, stop.criterion)
                 if kept["TimeLimit.truncated"]:  # The learner reads it only here.
                     kept["terminal_observation"] = observation.copy()
                 out[place], _ = env.reset()
@@ -163,7 +162,7 @@ class Lane:
             infos.append(kept)
         return rewards, dones, infos, self._masks()
 
-    def _keep(self, env: DiscreteActions, criterion: Criterion, action: int) -> None:
+    def _keep(self, env: DiscreteActions, criterion: Criterion) -> None:
         base: Any = env.unwrapped
         if base.turn >= base.max_turns:
             self._control.append(ControlEpisode(None, None, str(criterion)))
@@ -225,9 +224,8 @@ def _serve(
     pipe: Any, settings: dict[str, Any], first: int, seeds: Sequence[int], shared: Any, num_envs: int, arts: dict[str, Any]
 ) -> None:
     """The loop of a worker process; observations go through shared memory, the rest through the pipe."""
-    count = len(seeds)
-    lane = Lane(settings, count, seeds, **arts)
-    lane.use(*_sides(shared, num_envs)[:, first : first + count])
+    lane = Lane(settings, seeds, **arts)
+    lane.use(*_sides(shared, num_envs)[:, first : first + len(seeds)])
     # Episodes are trees without cycles to speak of; looking for some at Python's usual pace costs a tenth of the time.
     gc.freeze()
     gc.set_threshold(50_000, 50, 50)
@@ -292,7 +290,7 @@ class BatchedVecEnv(VecEnv):
         self._side = 0
         if workers == 1:
             self._sides: NDArray[np.float32] = np.zeros((2, num_envs, width), np.float32)
-            self._lane = Lane(self._settings, num_envs, seeds[0], **arts)
+            self._lane = Lane(self._settings, seeds[0], **arts)
             self._lane.use(*self._sides)
         else:
             context = multiprocessing.get_context("forkserver")

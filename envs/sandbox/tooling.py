@@ -6,11 +6,11 @@ import inspect
 import re
 from collections.abc import Callable
 from datetime import datetime
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Annotated, Any, get_type_hints
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 
 from dynsteer_gym.envs.sandbox.state import Device
 from dynsteer_gym.events import ErrorKind
@@ -85,10 +85,11 @@ Id = Annotated[str, Field(max_length=64)]
 
 
 class Tool:
-    """A tool: its function, its public spec and its argument validator, each built when it is first needed.
+    """A tool: its function, its public spec and its argument validator.
 
     Attributes:
         name: The function's name.
+        spec: What the agent is shown.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -100,39 +101,26 @@ class Tool:
         """
         self.name = function.__name__
         self._function = function
-
-    @cached_property
-    def _model(self) -> type[BaseModel]:
-        function = self._function
         hints = get_type_hints(function, include_extras=True)
-        _, described = _docstring(function)
+        summary, described = _docstring(function)
         given: dict[str, Any] = {}
         for name, parameter in list(inspect.signature(function).parameters.items())[1:]:
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             given[name] = (hints[name], Field(default, description=described[name]))
-        return create_model(self.name, __config__=ConfigDict(extra="forbid", strict=True), **given)
-
-    @cached_property
-    def _validator(self) -> Any:
-        return self._model.__pydantic_validator__
-
-    @cached_property
-    def spec(self) -> ToolSpec:
-        """What the agent is shown."""
-        summary, _ = _docstring(self._function)
-        schema = _plain(self._model.model_json_schema())
+        model = create_model(self.name, __config__=ConfigDict(extra="forbid", strict=True), **given)
+        self._validator = model.__pydantic_validator__
+        schema = _plain(model.model_json_schema())
         schema.setdefault("properties", {})
         schema.pop("description", None)
-        returned = get_type_hints(self._function, include_extras=True)["return"]
-        returns = _plain(TypeAdapter(returned).json_schema())
-        if inspect.isclass(returned) and issubclass(returned, tuple):
-            fields = get_type_hints(returned)
+        returns = _plain(TypeAdapter(hints["return"]).json_schema())
+        if inspect.isclass(hints["return"]) and issubclass(hints["return"], tuple):
+            fields = get_type_hints(hints["return"])
             returns = {
                 "type": "object",
                 "properties": {name: _plain(TypeAdapter(kind).json_schema()) for name, kind in fields.items()},
                 "required": list(fields),
             }
-        return ToolSpec(self.name, summary, schema, returns)
+        self.spec = ToolSpec(self.name, summary, schema, returns)
 
     def call(self, device: Device, arguments: dict[str, Any]) -> Any:
         """Validates and runs; on an error the device is untouched.

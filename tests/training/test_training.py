@@ -91,7 +91,7 @@ def test_a_killed_run_resumes_to_the_same_model(tmp_path):
 
 
 def stepped_lane(steps=60, **arts):
-    lane = Lane({**env_settings(SMOKE), "interface": "discrete", "report": False, "stop": {"preset": "paper", "stagnation": 3}}, 6, range(6), **arts)
+    lane = Lane({**env_settings(SMOKE), "interface": "discrete", "report": False, "stop": {"preset": "paper", "stagnation": 3}}, range(6), **arts)
     lane.use(*np.zeros((2, 6, lane.envs[0].observation_space.shape[0]), np.float32))
     masks = lane.reset(0)
     draws = np.random.default_rng(3)
