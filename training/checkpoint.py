@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from dynsteer_gym.errors import ConfigurationError
+
 __all__ = ["HELD_APART", "Checkpoint", "load_checkpoint", "restore_generators"]
 
 _NAME = "checkpoint.pkl"
@@ -80,12 +82,22 @@ def load_checkpoint(folder: Path) -> dict[str, Any] | None:
     """Reads a checkpoint, or ``None`` where the folder holds none.
 
     Only load checkpoints that you wrote: the file is a pickle.
+
+    Raises:
+        ConfigurationError: The file is no whole checkpoint, or the envs' files that it names are gone.
     """
     target = folder / _NAME
     if not target.exists():
         return None
-    with open(target, "rb") as file:
-        return pickle.load(file)
+    try:
+        with open(target, "rb") as file:
+            state = pickle.load(file)
+        missing = [name for name in state["envs"] if not (folder / name).exists()]
+    except Exception as error:  # A pickle can fail in any way.
+        raise ConfigurationError(f"{target} is no checkpoint of a training run ({type(error).__name__}); start a new run") from error
+    if missing:
+        raise ConfigurationError(f"{target} needs {', '.join(missing)}, and they are gone; start a new run")
+    return state
 
 
 def restore_generators(state: dict[str, Any]) -> None:

@@ -48,7 +48,7 @@ class TrainConfig(BaseModel):
         final_episodes: Episodes of each split in the final table.
         control_share: Share of stopped episodes that are played on unseen by the learner, to measure what stops save.
         curriculum: Draw families that seldom succeed more often in training.
-        seed: Of everything.
+        seed: Of everything, in [0, 2**32).
         threads: Torch threads.
     """
 
@@ -85,7 +85,7 @@ class TrainConfig(BaseModel):
     final_episodes: int = Field(default=520, ge=1)
     control_share: float = Field(default=0.1, ge=0, le=1)
     curriculum: bool = True
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**32)
     threads: int = Field(default=2, ge=1)
 
     @classmethod

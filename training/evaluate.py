@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import comb
+from math import exp, lgamma, log, log1p
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -233,10 +233,11 @@ def at_most(hits: int, trials: int, level: float = 0.95) -> float:
     """
     if hits >= trials:
         return 1.0
+    ways = [lgamma(trials + 1) - lgamma(n + 1) - lgamma(trials - n + 1) for n in range(hits + 1)]
     low, high = hits / trials, 1.0
     for _ in range(60):
         share = (low + high) / 2
-        below = sum(comb(trials, n) * share**n * (1 - share) ** (trials - n) for n in range(hits + 1))
+        below = sum(exp(way + n * log(share) + (trials - n) * log1p(-share)) for n, way in enumerate(ways))
         low, high = (share, high) if below > 1 - level else (low, share)
     return high
 

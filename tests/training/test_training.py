@@ -2,6 +2,7 @@
 
 import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from dynsteer_gym.settings import EnvSettings
 from dynsteer_gym.training.buffer import PackedRolloutBuffer, pack
 from dynsteer_gym.training.callbacks import Books
 from dynsteer_gym.training.config import PRESETS, TrainConfig
-from dynsteer_gym.training.evaluate import RandomAgent, family_of, play, play_expert, play_on, summarise
+from dynsteer_gym.training.evaluate import RandomAgent, at_most, family_of, play, play_expert, play_on, summarise
 from dynsteer_gym.training.job import run
 from dynsteer_gym.training.runner import env_settings, train
 from dynsteer_gym.training.vec_env import BatchedVecEnv, ControlEpisode, Lane
@@ -216,6 +217,27 @@ def test_a_checkpoint_of_another_configuration_is_refused(tmp_path):
     train(SMOKE, tmp_path)
     with pytest.raises(ConfigurationError, match="configuration"):
         train(SMOKE.model_copy(update={"gamma": 0.9}), tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", pickle.dumps(["a list"]), pickle.dumps({"envs": ["envs-1-0.pkl"]})])
+def test_what_is_no_whole_checkpoint_gets_one_sentence(tmp_path, content):
+    (tmp_path / "checkpoint.pkl").write_bytes(content)
+    with pytest.raises(ConfigurationError, match="start a new run"):
+        train(SMOKE, tmp_path, resume=True)
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32, "one"])
+def test_a_seed_that_no_generator_takes_is_refused(seed):
+    with pytest.raises(ConfigurationError, match="seed"):
+        TrainConfig.from_preset("smoke", seed=seed)
+
+
+@pytest.mark.parametrize("trials", [1, 59, 1_700, 50_000])
+def test_the_bound_of_a_share_holds_for_any_number_of_trials(trials):
+    assert at_most(0, trials) == pytest.approx(1 - 0.05 ** (1 / trials))
+    assert at_most(trials - 1, trials) == pytest.approx(0.95 ** (1 / trials))
+    share = (2 * trials // 5) / trials
+    assert share < at_most(2 * trials // 5, trials) < share + 2 / trials**0.5
 
 
 def test_a_run_writes_everything_it_promises(tmp_path):
