@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 from dynsteer_gym.envs.sandbox.goals import Goal
-from dynsteer_gym.envs.sandbox.state import Contact, Event, Message, Position, Reminder, State
+from dynsteer_gym.envs.sandbox.state import Contact, Event, Happening, Message, Position, Reminder, State
 from dynsteer_gym.envs.sandbox.user import Fact
 
-__all__ = ["Draw", "Family", "Piece", "Plan", "Taken"]
+__all__ = ["Draw", "Family", "Found", "Piece", "Plan", "Taken"]
 
 _FIRST = """Ada Bruno Carla Dmitri Elena Farid Greta Hugo Ines Jonas Keiko Liam Mona Nils Olga Pablo Quentin Rosa Samir Tara
 Umberto Vera Wanda Xavier Yusuf Zoë Anouk Björn Chloé Dunja""".split()
@@ -40,6 +40,19 @@ Plan = tuple[tuple[str, dict[str, object]] | str, ...]
 """An expert's turns: ``(tool, arguments)`` calls, or a message."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Stands in a plan for a value that the last return of a tool holds.
+
+    Attributes:
+        tool: The tool.
+        field: Field of its return.
+    """
+
+    tool: str
+    field: str
+
+
 class Taken(Exception):
     """A piece does not fit into the world drawn so far."""
 
@@ -55,6 +68,14 @@ class Piece:
         facts: What the user can be asked for.
         wants_answer: The request is a question.
         routes: Other legal plans.
+        checks: What the user asks back when told that it is done.
+        confirms: The user wants to be asked before it is done.
+        then: Requests that the user brings right afterwards, having changed their mind.
+        text: The words of the request where no template gives them.
+        without: Tools that are not on offer.
+        failing: Tools that fail once.
+        happenings: What happens by itself.
+        private: Texts that concern nobody else.
     """
 
     slots: dict[str, str]
@@ -63,6 +84,14 @@ class Piece:
     facts: tuple[Fact, ...] = ()
     wants_answer: bool = False
     routes: tuple[Plan, ...] = ()
+    checks: tuple[str, ...] = ()
+    confirms: bool = False
+    then: tuple[Piece, ...] = ()
+    text: str = ""
+    without: tuple[str, ...] = ()
+    failing: tuple[str, ...] = ()
+    happenings: tuple[Happening, ...] = ()
+    private: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -79,7 +108,7 @@ class Family:
     name: str
     domain: str
     templates: tuple[str, ...]
-    build: Callable[[Draw], Piece] = field(repr=False)
+    build: Callable[[Any], Piece] = field(repr=False)
 
 
 class Draw:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -10,7 +10,29 @@ from typing import Any
 from dynsteer_gym.events import StateDelta
 from dynsteer_gym.task import TableHeader
 
-__all__ = ["SETTINGS", "TABLES", "Contact", "Device", "Event", "Message", "Position", "Reminder", "State", "headers", "row_of"]
+__all__ = [
+    "PHONE_TABLES",
+    "SETTINGS",
+    "TABLES",
+    "Account",
+    "Alarm",
+    "Contact",
+    "Device",
+    "Email",
+    "Event",
+    "Happening",
+    "Member",
+    "Message",
+    "Note",
+    "Payee",
+    "Position",
+    "Reminder",
+    "State",
+    "Transfer",
+    "clock_minute",
+    "headers",
+    "row_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +77,75 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Email:
+    """An email that was sent."""
+
+    email_id: str
+    address: str
+    content: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A contact's place in a group."""
+
+    member_id: str
+    group: str
+    contact_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """An account of the user at the bank; amounts are in its currency."""
+
+    account_id: str
+    name: str
+    currency: str
+    balance: float
+    transfer_limit: float
+    card_frozen: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Payee:
+    """Somebody to whom money can be sent."""
+
+    payee_id: str
+    name: str
+    iban: str
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """Money sent, or prepared to be sent: ``draft``, ``sent`` or ``cancelled``."""
+
+    transfer_id: str
+    account_id: str
+    payee_id: str
+    amount: float
+    status: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A note."""
+
+    note_id: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """An alarm of the clock."""
+
+    alarm_id: str
+    label: str
+    time: str
+
+
+@dataclass(frozen=True, slots=True)
 class Position:
     """Where the phone is."""
 
@@ -63,9 +154,35 @@ class Position:
     longitude: float
 
 
-Row = Contact | Message | Reminder | Event
-TABLES: Mapping[str, type[Any]] = {"contacts": Contact, "messages": Message, "reminders": Reminder, "events": Event}
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A change that the world makes by itself, once.
+
+    Attributes:
+        after: The tool after whose first success it comes.
+        message: A message that arrives.
+    """
+
+    after: str
+    message: Message
+
+
+TABLES: Mapping[str, type[Any]] = {
+    "contacts": Contact,
+    "messages": Message,
+    "reminders": Reminder,
+    "events": Event,
+    "emails": Email,
+    "members": Member,
+    "accounts": Account,
+    "payees": Payee,
+    "transfers": Transfer,
+    "notes": Note,
+    "alarms": Alarm,
+}
 """Row types by table name; the first field of each is its key."""
+PHONE_TABLES = ("contacts", "messages", "reminders", "events")
+"""The tables of the phone without bank, groups, emails, notes and alarms."""
 SETTINGS = ("cellular", "wifi", "location_service", "low_battery_mode")
 """The switches of the phone."""
 _FIELDS = {kind: tuple(field.name for field in fields(kind)) for kind in (*TABLES.values(), Position)}
@@ -89,7 +206,17 @@ class State:
         messages: See ``contacts``.
         reminders: See ``contacts``.
         events: See ``contacts``.
+        emails: See ``contacts``.
+        members: See ``contacts``.
+        accounts: See ``contacts``.
+        payees: See ``contacts``.
+        transfers: See ``contacts``.
+        notes: See ``contacts``.
+        alarms: See ``contacts``.
         serial: Number of the next id.
+        ticking: Each call takes a minute.
+        failing: Tools whose next call fails, once.
+        pending: What will happen by itself.
     """
 
     cellular: bool = True
@@ -104,7 +231,17 @@ class State:
     messages: tuple[Message, ...] = ()
     reminders: tuple[Reminder, ...] = ()
     events: tuple[Event, ...] = ()
+    emails: tuple[Email, ...] = ()
+    members: tuple[Member, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    payees: tuple[Payee, ...] = ()
+    transfers: tuple[Transfer, ...] = ()
+    notes: tuple[Note, ...] = ()
+    alarms: tuple[Alarm, ...] = ()
     serial: int = 100
+    ticking: bool = False
+    failing: tuple[str, ...] = ()
+    pending: tuple[Happening, ...] = ()
 
     @property
     def now(self) -> str:
@@ -117,11 +254,16 @@ def row_of(row: Any) -> dict[str, Any]:
     return {name: getattr(row, name) for name in _FIELDS[type(row)]}
 
 
-def headers(state: State) -> tuple[TableHeader, ...]:
+def clock_minute(time: str) -> int:
+    """A local time, ``YYYY-MM-DD HH:MM``, on the virtual clock."""
+    return int((datetime.fromisoformat(time[:16]) - _EPOCH).total_seconds()) // 60
+
+
+def headers(state: State, tables: Sequence[str] = PHONE_TABLES) -> tuple[TableHeader, ...]:
     """Public metadata of the tables: names, columns and row counts."""
     found = [TableHeader("settings", (*SETTINGS, "time_zone"), 1)]
-    for name, kind in TABLES.items():
-        found.append(TableHeader(name, _FIELDS[kind], len(getattr(state, name))))
+    for name in tables:
+        found.append(TableHeader(name, _FIELDS[TABLES[name]], len(getattr(state, name))))
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from random import Random
 from dynsteer_gym.envs.sandbox.draw import Draw, Family, Plan, Taken
 from dynsteer_gym.envs.sandbox.families import FAMILIES, HELD_OUT
 from dynsteer_gym.envs.sandbox.state import State
-from dynsteer_gym.envs.sandbox.tools import TOOLS
+from dynsteer_gym.envs.sandbox.tools import PHONE, TOOLS
 from dynsteer_gym.envs.sandbox.user import Request
 from dynsteer_gym.errors import ConfigurationError
 from dynsteer_gym.task import ToolSpec
@@ -62,8 +62,8 @@ class Instance:
 def _catalogues() -> tuple[tuple[tuple[ToolSpec, ...], ...], tuple[tuple[ToolSpec, ...], ...]]:
     """Eight fixed orders of the training catalogue, and of the one with the tool that is never trained on."""
     shuffler = Random(20260105)
-    known = [tool.spec for name, tool in TOOLS.items() if name != "move_event"]
-    every = [tool.spec for tool in TOOLS.values()]
+    known = [TOOLS[name].spec for name in PHONE if name != "move_event"]
+    every = [TOOLS[name].spec for name in PHONE]
     return (
         tuple(tuple(shuffler.sample(known, len(known))) for _ in range(8)),
         tuple(tuple(shuffler.sample(every, len(every))) for _ in range(8)),

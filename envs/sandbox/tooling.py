@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from functools import lru_cache
 from typing import Annotated, Any, get_type_hints
@@ -16,7 +16,7 @@ from dynsteer_gym.envs.sandbox.state import Device
 from dynsteer_gym.events import ErrorKind
 from dynsteer_gym.task import ToolSpec
 
-__all__ = ["Email", "Id", "Name", "PhoneNumber", "Text", "Time", "Tool", "ToolError", "canonical_phone", "local_time"]
+__all__ = ["Email", "Id", "Name", "PhoneNumber", "Text", "Time", "Tool", "ToolBox", "ToolError", "canonical_phone", "local_time"]
 
 
 class ToolError(Exception):
@@ -131,15 +131,38 @@ class Tool:
         Raises:
             ToolError: The arguments do not hold, or the world refuses.
         """
-        try:
-            checked = self._validator.validate_python(arguments)
-        except ValidationError as error:
-            raise ToolError(ErrorKind.SCHEMA, self._sentence(error)) from None
-        return self._function(device, **checked.__dict__)
+        return self._function(device, **self.check(arguments))
 
-    def _sentence(self, error: ValidationError) -> str:
+    def run(self, device: Device, checked: dict[str, Any]) -> Any:
+        """Runs with checked arguments.
+
+        Raises:
+            ToolError: The world refuses.
+        """
+        return self._function(device, **checked)
+
+    def check(
+        self, arguments: dict[str, Any], shown: ToolSpec | None = None, names: Mapping[str, str] | None = None
+    ) -> dict[str, Any]:
+        """The arguments in canonical form, defaults filled in.
+
+        Args:
+            arguments: As called.
+            shown: The spec that the agent sees, where it is another one.
+            names: Names of the arguments on that spec.
+
+        Raises:
+            ToolError: The arguments do not hold.
+        """
+        try:
+            return self._validator.validate_python(arguments).__dict__
+        except ValidationError as error:
+            raise ToolError(ErrorKind.SCHEMA, self._sentence(error, shown or self.spec, names or {})) from None
+
+    def _sentence(self, error: ValidationError, spec: ToolSpec, names: Mapping[str, str]) -> str:
         first = error.errors(include_url=False, include_context=False)[0]
         name = str(first["loc"][0])[:40] if first["loc"] else "arguments"
+        name = names.get(name, name)
         message = first["msg"].removeprefix("Value error, ")
         if first["type"] == "extra_forbidden":
             message = "there is no such argument"
@@ -148,9 +171,37 @@ class Tool:
         else:
             message = message[:1].lower() + message[1:]
         takes = ", ".join(
-            f"{key}{'' if key in self.spec.required else ' (optional)'}" for key in self.spec.properties
+            f"{key}{'' if key in spec.required else ' (optional)'}" for key in spec.properties
         )
-        return f"Argument {name!r} of {self.name}: {message}. It takes {takes or 'no arguments'}."
+        return f"Argument {name!r} of {spec.name}: {message}. It takes {takes or 'no arguments'}."
+
+
+class ToolBox(Mapping[str, Tool]):
+    """Tools by name, each built when it is first asked for."""
+
+    def __init__(self, *functions: Callable[..., Any]) -> None:
+        """Takes the typed functions."""
+        self._functions = {function.__name__: function for function in functions}
+        self._built: dict[str, Tool] = {}
+
+    def __getitem__(self, name: str) -> Tool:
+        """The tool of a name.
+
+        Raises:
+            KeyError: There is none.
+        """
+        tool = self._built.get(name)
+        if tool is None:
+            tool = self._built[name] = Tool(self._functions[name])
+        return tool
+
+    def __iter__(self) -> Iterator[str]:
+        """The names in order."""
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._functions)
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:

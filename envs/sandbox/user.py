@@ -20,11 +20,13 @@ class Fact:
         topic: Its name.
         keywords: Stems of words that a question for it holds.
         answer: What the user says, or ``""`` where the user does not know.
+        more: What the user adds when asked again: somebody who gives half an answer first.
     """
 
     topic: str
     keywords: frozenset[str]
     answer: str = ""
+    more: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,10 @@ class Request:
         plan: The expert's turns, in order: ``(tool, arguments)`` calls, or a message.
         routes: Other legal plans.
         family: Name of its family.
-        references: Hidden reference milestones: ``(tool, arguments)``, or ``("tell", {"value": ...})`` and such.
+        references: Hidden reference milestones: ``(tool, arguments)``, or ``("say", {"text": ...})``.
+        confirms: The user wants to be asked before it is done: a question for confirmation is answered as such, whatever
+            else it holds.
+        checks: Questions that the user asks back, one after the other, when told that it is done.
     """
 
     text: str
@@ -50,6 +55,8 @@ class Request:
     routes: tuple[tuple[tuple[str, dict[str, object]] | str, ...], ...] = ()
     family: str = ""
     references: tuple[tuple[str, dict[str, object]], ...] = ()
+    checks: tuple[str, ...] = ()
+    confirms: bool = False
 
 
 class Reply(NamedTuple):
@@ -95,6 +102,8 @@ class User:
         unhelpful: Messages so far that brought nothing.
         confirmed: The user was asked for confirmation already.
         voice: Which of the paraphrases this user speaks.
+        checked: Questions asked back so far.
+        told: Topics told so far, once for each time.
     """
 
     request: Request
@@ -102,6 +111,8 @@ class User:
     unhelpful: int = 0
     confirmed: bool = False
     voice: int = 0
+    checked: int = 0
+    told: tuple[str, ...] = ()
 
     def hears(self, message: str) -> Reply:
         """What the user answers to a message.
@@ -117,16 +128,24 @@ class User:
             return Reply(self._say(_PITY), replace(self, heard=heard), ended=True)
         if act == MessageAct.PROGRESS or not message.strip():
             return self._unhelpful(_WAITING)
-        if self.request.wants_answer and not _carries(message):
+        if (self.request.wants_answer or self.checked) and not _carries(message):
             return replace(self, heard=heard)._unhelpful(_NO_ANSWER)
+        if self.checked < len(self.request.checks):
+            return Reply(self.request.checks[self.checked], replace(self, heard=heard, checked=self.checked + 1))
         return Reply(self._say(_THANKS), replace(self, heard=heard), ended=True)
 
     def _asked(self, message: str) -> Reply:
+        if self.request.confirms and not self.confirmed and _CONFIRM.search(message):
+            return Reply(self._say(_YES), replace(self, confirmed=True))
         said = {stem(word) for word in words(message)}
+        if len(self.request.facts) > 1:
+            asked = [fact for fact in self.request.facts if fact.keywords & said]
+            if len(asked) > 1 and any(fact.answer for fact in asked):
+                return self._tells(asked)
         best = max(self.request.facts, key=lambda fact: len(fact.keywords & said), default=None)
         if best is not None and best.keywords & said:
             if best.answer:
-                return Reply(best.answer, self)
+                return self._tells([best])
             heard = replace(self.heard, asked=self.heard.asked | {best.topic})
             after = replace(self, heard=heard)
             if best.topic in self.heard.asked:
@@ -137,6 +156,20 @@ class User:
                 return self._unhelpful(_YES)
             return Reply(self._say(_YES), replace(self, confirmed=True))
         return self._unhelpful(_AGAIN)
+
+    def _tells(self, facts: list[Fact]) -> Reply:
+        """Answers to one or more questions of one message."""
+        said, after = [], self
+        for fact in facts:
+            if not fact.answer:
+                after = replace(after, heard=replace(after.heard, asked=after.heard.asked | {fact.topic}))
+                said.append(self._say(_UNKNOWN))
+                continue
+            parts = (fact.answer, *fact.more)
+            said.append(parts[after.told.count(fact.topic) % len(parts)])
+            if fact.more:
+                after = replace(after, told=(*after.told, fact.topic))
+        return Reply(" ".join(said), after)
 
     def _unhelpful(self, phrases: tuple[str, ...]) -> Reply:
         after = replace(self, unhelpful=self.unhelpful + 1)

@@ -1,14 +1,14 @@
-"""The tools of the built-in world: typed functions over a phone; schema and validation come from pydantic."""
+"""The tools of the phone: settings, clock, contacts, messages, reminders, calendar."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from dynsteer_gym.envs.sandbox.state import SETTINGS, Contact, Device, Event, Message, Position, Reminder, row_of
-from dynsteer_gym.envs.sandbox.tooling import Email, Id, Name, PhoneNumber, Text, Time, Tool, ToolError, local_time
+from dynsteer_gym.envs.sandbox.tooling import Email, Id, Name, PhoneNumber, Text, Time, ToolError, local_time
 from dynsteer_gym.events import ErrorKind
 
-__all__ = ["TOOLS"]
+__all__ = ["FUNCTIONS", "matching", "needed"]
 
 
 class Settings(NamedTuple):
@@ -91,12 +91,18 @@ def get_current_position(device: Device) -> Position:
     return row_of(device.state.position)  # type: ignore[return-value]
 
 
-def _matching(rows: tuple[Any, ...], **wanted: str | None) -> list[dict[str, Any]]:
+def matching(rows: tuple[Any, ...], **wanted: str | None) -> list[dict[str, Any]]:
+    """Rows whose fields hold the wanted texts, as JSON data; fields with ``None`` are not looked at."""
     given = [(name, text.casefold()) for name, text in wanted.items() if text is not None]
     return [row_of(row) for row in rows if all(text in getattr(row, name).casefold() for name, text in given)]
 
 
-def _needed(device: Device, table: str, key: str, word: str) -> Any:
+def needed(device: Device, table: str, key: str, word: str) -> Any:
+    """The row of a key.
+
+    Raises:
+        ToolError: There is none.
+    """
     row = device.find(table, key)
     if row is None:
         raise ToolError(ErrorKind.NOT_FOUND, f"No {word} has the id {key[:40]!r}; search for its id first.")
@@ -110,7 +116,7 @@ def search_contacts(device: Device, name: Name | None = None, phone_number: Phon
         name: Name or part of a name.
         phone_number: Phone number of the contact.
     """
-    return _matching(device.state.contacts, name=name, phone_number=phone_number)  # type: ignore[return-value]
+    return matching(device.state.contacts, name=name, phone_number=phone_number)  # type: ignore[return-value]
 
 
 def add_contact(device: Device, name: Name, phone_number: PhoneNumber) -> Contact:
@@ -134,7 +140,7 @@ def update_contact(
         phone_number: New phone number.
         email: New email address.
     """
-    row = _needed(device, "contacts", contact_id, "contact")
+    row = needed(device, "contacts", contact_id, "contact")
     given = {"name": name, "phone_number": phone_number, "email": email}
     return row_of(device.change("contacts", row, **{key: item for key, item in given.items() if item is not None}))  # type: ignore[return-value]
 
@@ -145,7 +151,7 @@ def delete_contact(device: Device, contact_id: Id) -> bool:
     Args:
         contact_id: Id of the contact.
     """
-    device.remove("contacts", _needed(device, "contacts", contact_id, "contact"))
+    device.remove("contacts", needed(device, "contacts", contact_id, "contact"))
     return True
 
 
@@ -177,7 +183,7 @@ def search_messages(device: Device, phone_number: PhoneNumber | None = None, con
         phone_number: Phone number of the sender or recipient.
         content: Text or part of the text.
     """
-    rows = _matching(device.state.messages, content=content)
+    rows = matching(device.state.messages, content=content)
     if phone_number is not None:
         ends = ("sender_phone_number", "recipient_phone_number")
         rows = [row for row in rows if phone_number in (row[ends[0]], row[ends[1]])]
@@ -191,7 +197,7 @@ def delete_message(device: Device, message_id: Id) -> bool:
     Args:
         message_id: Id of the message.
     """
-    device.remove("messages", _needed(device, "messages", message_id, "message"))
+    device.remove("messages", needed(device, "messages", message_id, "message"))
     return True
 
 
@@ -201,7 +207,7 @@ def search_reminders(device: Device, title: Text | None = None) -> list[Reminder
     Args:
         title: Title or part of the title.
     """
-    return _matching(device.state.reminders, title=title)  # type: ignore[return-value]
+    return matching(device.state.reminders, title=title)  # type: ignore[return-value]
 
 
 def add_reminder(device: Device, title: Text, due: Time) -> Reminder:
@@ -221,7 +227,7 @@ def move_reminder(device: Device, reminder_id: Id, due: Time) -> Reminder:
         reminder_id: Id of the reminder.
         due: New time at which to remind.
     """
-    row = _needed(device, "reminders", reminder_id, "reminder")
+    row = needed(device, "reminders", reminder_id, "reminder")
     return row_of(device.change("reminders", row, due=local_time(device, due)))  # type: ignore[return-value]
 
 
@@ -231,7 +237,7 @@ def complete_reminder(device: Device, reminder_id: Id) -> Reminder:
     Args:
         reminder_id: Id of the reminder.
     """
-    row = _needed(device, "reminders", reminder_id, "reminder")
+    row = needed(device, "reminders", reminder_id, "reminder")
     return row_of(device.change("reminders", row, done=True))  # type: ignore[return-value]
 
 
@@ -241,7 +247,7 @@ def delete_reminder(device: Device, reminder_id: Id) -> bool:
     Args:
         reminder_id: Id of the reminder.
     """
-    device.remove("reminders", _needed(device, "reminders", reminder_id, "reminder"))
+    device.remove("reminders", needed(device, "reminders", reminder_id, "reminder"))
     return True
 
 
@@ -251,7 +257,7 @@ def search_events(device: Device, title: Text | None = None) -> list[Event]:
     Args:
         title: Title or part of the title.
     """
-    return _matching(device.state.events, title=title)  # type: ignore[return-value]
+    return matching(device.state.events, title=title)  # type: ignore[return-value]
 
 
 def add_event(device: Device, title: Text, start: Time) -> Event:
@@ -271,7 +277,7 @@ def move_event(device: Device, event_id: Id, start: Time) -> Event:
         event_id: Id of the event.
         start: New time at which the event starts.
     """
-    row = _needed(device, "events", event_id, "event")
+    row = needed(device, "events", event_id, "event")
     return row_of(device.change("events", row, start=local_time(device, start)))  # type: ignore[return-value]
 
 
@@ -281,36 +287,33 @@ def cancel_event(device: Device, event_id: Id) -> bool:
     Args:
         event_id: Id of the event.
     """
-    device.remove("events", _needed(device, "events", event_id, "event"))
+    device.remove("events", needed(device, "events", event_id, "event"))
     return True
 
 
-TOOLS: dict[str, Tool] = {
-    function.__name__: Tool(function)
-    for function in (
-        get_settings,
-        set_cellular_service,
-        set_wifi,
-        set_location_service,
-        set_low_battery_mode,
-        get_current_time,
-        get_current_position,
-        search_contacts,
-        add_contact,
-        update_contact,
-        delete_contact,
-        send_message,
-        search_messages,
-        delete_message,
-        search_reminders,
-        add_reminder,
-        move_reminder,
-        complete_reminder,
-        delete_reminder,
-        search_events,
-        add_event,
-        move_event,
-        cancel_event,
-    )
-}
-"""All tools by name."""
+FUNCTIONS = (
+    get_settings,
+    set_cellular_service,
+    set_wifi,
+    set_location_service,
+    set_low_battery_mode,
+    get_current_time,
+    get_current_position,
+    search_contacts,
+    add_contact,
+    update_contact,
+    delete_contact,
+    send_message,
+    search_messages,
+    delete_message,
+    search_reminders,
+    add_reminder,
+    move_reminder,
+    complete_reminder,
+    delete_reminder,
+    search_events,
+    add_event,
+    move_event,
+    cancel_event,
+)
+"""The phone's tools, in order."""
