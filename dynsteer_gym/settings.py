@@ -140,7 +140,7 @@ class WorldSettings(_Checked):
 
     Attributes:
         backend: The world: ``builtin``.
-        suite: Suite of scenarios: ``endless``, ``endless-long``, ``fixed``.
+        suite: Suite of scenarios: ``phone``, ``phone-long``, ``phone-fixed``.
         split: Split of the suite: ``train``, ``unseen``, ``paraphrased``, ``held_out``.
         families: Only scenarios of these families (operators' choice; agents never see them), or ``None``.
         weights: Sampling weights by family, or ``None`` for equal ones.
@@ -149,7 +149,7 @@ class WorldSettings(_Checked):
     """
 
     backend: Literal["builtin"] = "builtin"
-    suite: str = "endless"
+    suite: str = "phone"
     split: str = "train"
     families: tuple[str, ...] | None = None
     weights: dict[str, float] | None = None

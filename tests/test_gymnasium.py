@@ -40,7 +40,7 @@ def test_the_discrete_env_passes_both_checks():
     check_sb3(gym.make(IDS[0], interface="discrete"), warn=False)
 
 
-@pytest.mark.parametrize("settings", [{}, {"interface": "discrete"}, {"suite": "endless-long", "reward": {"preset": "stage", "scale": 0.2}}])
+@pytest.mark.parametrize("settings", [{}, {"interface": "discrete"}, {"suite": "phone-long", "reward": {"preset": "stage", "scale": 0.2}}])
 def test_specs_survive_json_and_pickle_and_rebuild_the_env(settings):
     env = gym.make(IDS[0], **settings)
     first, _ = env.reset(seed=7)

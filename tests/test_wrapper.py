@@ -47,7 +47,7 @@ def test_experts_are_never_stopped_and_score_in_full(family):
 
 
 def test_experts_of_long_talks_are_never_stopped():
-    env = DynSTEERWrapper(SandboxEnv(suite="endless-long"), stop="paper")
+    env = DynSTEERWrapper(SandboxEnv(suite="phone-long"), stop="paper")
     for seed in range(40):
         env.reset(seed=seed)
         _, info, _ = play(env, Expert(env.unwrapped.instance), seed=seed)
@@ -56,7 +56,7 @@ def test_experts_of_long_talks_are_never_stopped():
 
 
 def test_a_request_ended_wrongly_stops_a_long_talk():
-    env = DynSTEERWrapper(SandboxEnv(suite="endless-long"), stop="provable")
+    env = DynSTEERWrapper(SandboxEnv(suite="phone-long"), stop="provable")
     stopped = 0
     for seed in range(20):
         env.reset(seed=seed)
@@ -87,7 +87,7 @@ def some_turns(instance):
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.integers(0, 10**6), st.lists(st.integers(0, 30), min_size=1, max_size=14), st.sampled_from(["endless", "endless-long"]))
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 30), min_size=1, max_size=14), st.sampled_from(["phone", "phone-long"]))
 def test_nothing_public_depends_on_the_hidden_side(seed, places, suite):
     sampler = Sampler(suite, "train")
     instance = sampler.draw(seed)
@@ -114,7 +114,7 @@ def test_nothing_public_depends_on_the_hidden_side(seed, places, suite):
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.lists(st.integers(0, 30), min_size=1, max_size=20), st.sampled_from(["stage", "sparse", "potential"]))
 def test_returns_are_bounded_and_milestones_settle_once(seed, places, reward):
-    env = DynSTEERWrapper(SandboxEnv(suite="endless-long"), stop="paper", reward=reward)
+    env = DynSTEERWrapper(SandboxEnv(suite="phone-long"), stop="paper", reward=reward)
     env.reset(seed=seed)
     turns = some_turns(env.unwrapped.instance)
     total, seen = 0.0, []
@@ -130,7 +130,7 @@ def test_returns_are_bounded_and_milestones_settle_once(seed, places, reward):
 
 
 def test_a_forked_episode_pays_what_the_original_pays():
-    env = DynSTEERWrapper(SandboxEnv(suite="endless-long"))
+    env = DynSTEERWrapper(SandboxEnv(suite="phone-long"))
     env.reset(seed=3)
     expert = Expert(env.unwrapped.instance)
     turns = [expert.act("") for _ in range(45)]
@@ -205,7 +205,7 @@ def test_step_before_reset_and_after_the_end_is_refused():
         ({"judge": "gpt"}, "cheap"),
         ({"success_at": 2}, "success_at"),
         ({"interface": "voice"}, "interface"),
-        ({"suite": "endles"}, "endless"),
+        ({"suite": "phon"}, "phone"),
         ({"max_turns": 0}, "max_turns"),
         ({"render_mode": "rgb"}, "render_mode"),
     ],

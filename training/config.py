@@ -55,7 +55,7 @@ class TrainConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     preset: str = "quick"
-    suite: str = "endless"
+    suite: str = "phone"
     splits: tuple[str, ...] = ("unseen", "paraphrased", "held_out")
     max_turns: int | None = None
     interface_size: int = Field(default=96, ge=16)
@@ -110,7 +110,7 @@ class TrainConfig(BaseModel):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "quick": {},
-    "long": {"suite": "endless-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 1_400_832, "final_episodes": 200, "curve_every": 65_536},
+    "long": {"suite": "phone-long", "curriculum": False, "splits": ("unseen", "paraphrased"), "total_steps": 1_400_832, "final_episodes": 200, "curve_every": 65_536},
     "smoke": {
         "total_steps": 2_048,
         "num_envs": 8,

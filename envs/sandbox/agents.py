@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
 
 from dynsteer_gym.envs.actions import AssistantTurn, ToolCall
-from dynsteer_gym.envs.sandbox.draw import Plan
-from dynsteer_gym.envs.sandbox.suite import Instance
+from dynsteer_gym.envs.sandbox.draw import Found, Plan
+from dynsteer_gym.envs.sandbox.instance import Instance
 
 __all__ = ["Expert", "Refuser", "Silent", "other_routes"]
 
@@ -33,17 +36,33 @@ class Expert:
         """
         chosen = [request.plan for request in instance.requests] if plans is None else plans
         self._turns = [turn for plan in chosen for turn in plan]
+        self._scramble = instance.scramble
         self._place = 0
+        self._called = ""
+        self._returns: dict[str, Any] = {}
 
     def act(self, observation: str) -> AssistantTurn:
         """The next turn; an empty message once the plan is over."""
+        if self._called:
+            with suppress(ValueError):
+                self._returns[self._called] = json.loads(observation)
+            self._called = ""
         if self._place >= len(self._turns):
             return AssistantTurn(message="")
         turn = self._turns[self._place]
         self._place += 1
         if isinstance(turn, str):
             return AssistantTurn(message=turn)
-        return AssistantTurn(calls=(ToolCall(turn[0], dict(turn[1])),))
+        self._called = turn[0]
+        name, arguments = turn[0], {key: self._value(value) for key, value in turn[1].items()}
+        if self._scramble is not None:
+            name, arguments = self._scramble.show(name, arguments)
+        return AssistantTurn(calls=(ToolCall(name, arguments),))
+
+    def _value(self, value: object) -> object:
+        if isinstance(value, Found):
+            return self._returns.get(value.tool, {}).get(value.field, "")
+        return value
 
 
 def other_routes(instance: Instance) -> list[list[Plan]]:

@@ -13,13 +13,14 @@ from gymnasium.utils import RecordConstructorArgs
 from dynsteer_gym.envs.actions import AssistantTurn, ToolCall, openai_message, parse
 from dynsteer_gym.envs.base import ToolEnv
 from dynsteer_gym.envs.sandbox.state import Device, State, headers
-from dynsteer_gym.envs.sandbox.suite import Instance, Sampler
+from dynsteer_gym.envs.sandbox.instance import Instance
+from dynsteer_gym.envs.sandbox.suite import Sampler
 from dynsteer_gym.envs.sandbox.tooling import ToolError
 from dynsteer_gym.envs.sandbox.tools import TOOLS
 from dynsteer_gym.envs.sandbox.user import User
 from dynsteer_gym.envs.spaces import UnicodeText
 from dynsteer_gym.errors import ConfigurationError
-from dynsteer_gym.events import ErrorKind, Event, EventKind
+from dynsteer_gym.events import ErrorKind, Event, EventKind, StateDelta
 from dynsteer_gym.task import TaskView
 
 __all__ = ["SandboxEnv"]
@@ -71,7 +72,7 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
     def __init__(
         self,
         *,
-        suite: str = "endless",
+        suite: str = "phone",
         split: str = "train",
         families: Sequence[str] | None = None,
         weights: Mapping[str, float] | None = None,
@@ -82,7 +83,7 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
         """Makes the world.
 
         Args:
-            suite: ``endless``, ``endless-long`` or ``fixed``.
+            suite: ``phone``, ``phone-long`` or ``phone-fixed``.
             split: ``train``, ``unseen``, ``paraphrased`` or ``held_out``.
             families: Only these families, or ``None`` for all of the split.
             weights: Sampling weights by family.
@@ -223,7 +224,7 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
             task_id=instance.task_id,
             request=first.text,
             tools=instance.tools,
-            tables=headers(instance.state),
+            tables=headers(instance.state, instance.tables),
             max_requests=len(instance.requests),
             policy=_POLICY,
         )
@@ -290,7 +291,7 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
         self._observation = "\n".join(texts)
 
     def _execute(self, call: ToolCall, ident: str) -> str:
-        assert self._state is not None and self._user is not None and self._view is not None
+        assert self._user is not None and self._view is not None and self._instance is not None
         kind, value, writes = call.error, None, ()
         if kind is not None or call.arguments is None:
             kind = ErrorKind.UNPARSEABLE
@@ -299,20 +300,65 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
             kind = ErrorKind.UNKNOWN_TOOL
             text = f"No tool is called {str(call.name)[:60]!r}. Tools: {', '.join(tool.name for tool in self._view.tools)}."
         else:
-            device = Device(self._state)
             try:
-                value = TOOLS[call.name].call(device, call.arguments)  # type: ignore[index]
-                self._state = device.state
-                writes = tuple(device.writes)
+                value, writes = self._called(call.name, call.arguments)  # type: ignore[arg-type]
                 text = json.dumps(value, ensure_ascii=False)
             except ToolError as error:
                 kind, text = error.kind, str(error)
         if kind is not None:
             text = f"Error: {text}"
         self._emit(Event(EventKind.TOOL_RETURN, self.turn, text, ident, call.name, None, value, kind, writes))
-        if writes and any(self._user.request.goal.trips(delta) for delta in writes):
-            self._tripped = self._ended = True
+        if writes and self._instance.minefields is None and any(self._user.request.goal.trips(delta) for delta in writes):
+            self._tripped = True
+        self._ended = self._ended or self._tripped
         return text
+
+    def _called(self, shown: str, arguments: dict[str, Any]) -> tuple[Any, tuple[StateDelta, ...]]:
+        """Runs a call that could be read: screened, executed, and what comes of it."""
+        assert self._instance is not None and self._state is not None and self._begun is not None and self._user is not None
+        instance, before, scrambled = self._instance, self._state, self._instance.scramble
+        if scrambled is None:
+            name, tool = shown, TOOLS[shown]
+        else:
+            name = scrambled.names[shown]
+            tool, arguments = TOOLS[name], scrambled.read(name, arguments)
+        mines = [mine for mine in instance.minefields or () if mine.request in (None, self._place)]
+        if before.ticking:
+            self._state = replace(before, minute=before.minute + 1)
+        try:
+            if scrambled is None:
+                checked = tool.check(arguments)
+            else:
+                checked = tool.check(arguments, scrambled.specs[name], scrambled.shown[name])
+        except ToolError:
+            if any(mine.raw and mine.attempted(name, arguments, before, False) for mine in mines):
+                self._trip()
+            raise
+        if any(mine.attempted(name, checked, before, self._user.confirmed) for mine in mines):
+            self._trip()
+        if name in before.failing:
+            left = list(before.failing)
+            left.remove(name)
+            self._state = replace(self._state, failing=tuple(left))
+            raise ToolError(ErrorKind.RUNTIME, f"{shown} did not answer; nothing was done. Try again.")
+        device = Device(before)
+        value = tool.run(device, checked)
+        after = device.state
+        if any(mine.happened(before, after, self._user.confirmed) for mine in mines):
+            self._tripped = True
+        if before.ticking:
+            after = replace(after, minute=before.minute + 1)
+        for item in before.pending:
+            if item.after == name:
+                left = tuple(other for other in after.pending if other is not item)
+                after = replace(after, messages=(*after.messages, item.message), pending=left)
+                self._begun = replace(self._begun, messages=(*self._begun.messages, item.message))
+        self._state = after
+        return value, tuple(device.writes)
+
+    def _trip(self) -> None:
+        self._tripped = True
+        raise ToolError(ErrorKind.PRECONDITION, "The call was stopped before it ran.")
 
     def _say(self, message: str) -> None:
         assert self._user is not None and self._state is not None and self._begun is not None
@@ -398,6 +444,7 @@ def _line(message: Mapping[str, Any]) -> str:
     return f"{message['role']}> {message['content']}"
 
 
+_OPENAI_MOST = 1024
 _OPENAI: dict[int, tuple[Any, list[dict[str, Any]]]] = {}
 
 
@@ -405,5 +452,7 @@ def _openai(instance: Instance) -> list[dict[str, Any]]:
     """The catalogue in OpenAI's format, written once for each catalogue object."""
     known = _OPENAI.get(id(instance.tools))
     if known is None or known[0] is not instance.tools:
+        if len(_OPENAI) >= _OPENAI_MOST:
+            _OPENAI.clear()
         known = _OPENAI[id(instance.tools)] = (instance.tools, [tool.openai() for tool in instance.tools])
     return known[1]

@@ -3,59 +3,48 @@
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from hashlib import blake2b
 from random import Random
+from typing import Any
 
 from dynsteer_gym.envs.sandbox.draw import Draw, Family, Plan, Taken
 from dynsteer_gym.envs.sandbox.families import FAMILIES, HELD_OUT
-from dynsteer_gym.envs.sandbox.state import State
+from dynsteer_gym.envs.sandbox.instance import Instance
 from dynsteer_gym.envs.sandbox.tools import PHONE, TOOLS
 from dynsteer_gym.envs.sandbox.user import Request
 from dynsteer_gym.errors import ConfigurationError
 from dynsteer_gym.task import ToolSpec
 
-__all__ = ["SPLITS", "SUITES", "Instance", "Sampler", "scenario_names"]
+__all__ = ["SPLITS", "SUITES", "Instance", "Sampler", "fixed_instance", "fixed_names", "named_instance", "scenario_names"]
 
-SUITES = ("endless", "endless-long", "fixed")
-"""``endless``: one request by seed. ``endless-long``: talks of four to six requests. ``fixed``: a closed list."""
-SPLITS = ("train", "unseen", "paraphrased", "held_out")
+PHONE_SUITES = ("phone", "phone-long", "phone-fixed")
+"""The phone alone. ``phone``: one request by seed. ``phone-long``: talks of four to six requests. ``phone-fixed``: a
+closed list."""
+SUITES = (*PHONE_SUITES, "endless", "dynsteer-509")
+"""``endless``: five domains and four variants by seed. ``dynsteer-509``: the fixed benchmark."""
+PHONE_SPLITS = ("train", "unseen", "paraphrased", "held_out")
 """``unseen``: other seeds of the trained families. ``paraphrased``: also wordings never trained on. ``held_out``:
 families never trained on."""
+SPLITS = (*PHONE_SPLITS, "validation", "test", "all")
+_SUITE_SPLITS = {
+    **dict.fromkeys(PHONE_SUITES, PHONE_SPLITS),
+    "endless": ("train", "unseen", "paraphrased", "validation", "test"),
+    "dynsteer-509": ("train", "validation", "test", "all"),
+}
+"""Families of ``train``, ``validation`` and ``test`` have no template in common; ``unseen`` and ``paraphrased`` are other
+seeds and other wordings of the families of ``train``."""
 TRAINED = tuple(name for name in FAMILIES if name not in HELD_OUT)
 _FIXED_EACH = 5
 _KEPT_TEMPLATES = 2
 _LONG_CALLS = (10, 25)
 _LONG_REQUESTS = (4, 6)
 _LONG_TRIES = 1_000
-_TURNS = {"endless": 16, "fixed": 16, "endless-long": 48}
-
-
-@dataclass(frozen=True, slots=True)
-class Instance:
-    """A scenario, hidden side included.
-
-    Attributes:
-        task_id: Opaque identifier, the only name on the public side.
-        name: ``family/number``, for operators.
-        family: Family, or ``talk-<requests>`` for talks with several.
-        state: Initial state.
-        requests: The requests of the talk in order.
-        tools: Public specs of the tools on offer, in the order shown.
-        max_turns: The suite's limit of assistant turns.
-        voice: Which paraphrases the user speaks.
-    """
-
-    task_id: str
-    name: str
-    family: str
-    state: State
-    requests: tuple[Request, ...]
-    tools: tuple[ToolSpec, ...]
-    max_turns: int
-    voice: int
+_TURNS = {"phone": 16, "phone-fixed": 16, "phone-long": 48}
+_ENDLESS_TRIES = 200
 
 
 @lru_cache(maxsize=1)
@@ -75,7 +64,7 @@ class Sampler:
 
     def __init__(
         self,
-        suite: str = "endless",
+        suite: str = "phone",
         split: str = "train",
         families: Sequence[str] | None = None,
         weights: Mapping[str, float] | None = None,
@@ -95,24 +84,37 @@ class Sampler:
             raise ConfigurationError(f"suite is one of {', '.join(SUITES)}; got {suite!r}{_near(suite, SUITES)}")
         if split not in SPLITS:
             raise ConfigurationError(f"split is one of {', '.join(SPLITS)}; got {split!r}{_near(split, SPLITS)}")
-        own = HELD_OUT if split == "held_out" else TRAINED
-        chosen = own if families is None else tuple(families)
+        if split not in _SUITE_SPLITS[suite]:
+            raise ConfigurationError(f"the splits of suite {suite!r} are {', '.join(_SUITE_SPLITS[suite])}; got {split!r}")
+        known, own = _families(suite, split)
+        chosen = tuple(own if families is None else families)
         for name in (*chosen, *(weights or ())):
-            if name not in FAMILIES:
-                raise ConfigurationError(f"no family is called {name!r}{_near(name, FAMILIES)}")
+            if name not in known:
+                raise ConfigurationError(f"no family is called {name!r}{_near(name, known)}")
         if not chosen:
             raise ConfigurationError("families is empty; leave it out to sample all families of the split")
         self.suite, self.split = suite, split
-        self.families = tuple(FAMILIES[name] for name in chosen)
-        self._weights = [float((weights or {}).get(name, 1.0)) for name in chosen]
-        if min(self._weights) < 0 or sum(self._weights) <= 0:
-            raise ConfigurationError(f"weights are at least 0 and not all 0; got {dict(weights or {})}")
+        self.families = tuple(known[name] for name in chosen)
+        self._names = fixed_names(split, None if families is None else chosen) if suite == "dynsteer-509" else ()
+        if suite == "dynsteer-509" and not self._names:
+            raise ConfigurationError(f"no scenario of split {split!r} is of the families {', '.join(chosen)}")
+        self.reweight(weights or {})
         self._salt = SPLITS.index(split)
         self._paraphrased = split == "paraphrased"
 
     def reweight(self, weights: Mapping[str, float]) -> None:
-        """Changes the sampling weights of families; those left out weigh 1."""
-        self._weights = [float(weights.get(family.name, 1.0)) for family in self.families]
+        """Changes the sampling weights of families; those left out weigh 1.
+
+        Raises:
+            ConfigurationError: A weight is negative, or all are 0.
+        """
+        found = [float(weights.get(family.name, 1.0)) for family in self.families]
+        if min(found) < 0 or sum(found) <= 0:
+            raise ConfigurationError(f"weights are at least 0 and not all 0; got {dict(weights)}")
+        self._weights = found
+        if self._names:
+            recipes = _manifest()["scenarios"]
+            self._name_weights = [float(weights.get(_primary(recipes[name]), 1.0)) for name in self._names]
 
     def draw(self, seed: int) -> Instance:
         """The scenario of a seed.
@@ -121,23 +123,53 @@ class Sampler:
             seed: Any non-negative integer; the scenario is a function of suite, split, families, weights and seed.
         """
         chooser = Random(seed * 8 + self._salt)
-        if self.suite == "endless-long":
+        if self.suite == "dynsteer-509":
+            return fixed_instance(chooser.choices(self._names, self._name_weights)[0])
+        if self.suite == "endless":
+            return self._endless(seed, chooser)
+        if self.suite == "phone-long":
             return self._talk(chooser.getrandbits(40), f"talk-{self.split}/{seed}")
         family = chooser.choices(self.families, self._weights)[0]
-        if self.suite == "fixed":
+        if self.suite == "phone-fixed":
             return named_instance(f"{family.name}/{chooser.randrange(_FIXED_EACH)}")
         return _single(family, chooser.getrandbits(40), f"{family.name}/{self.split}-{seed}", self.suite, self._paraphrased)
 
     def named(self, name: str) -> Instance:
-        """The scenario of a name: ``family/number``, or ``talk/number`` for a talk with several requests.
+        """The scenario of a name.
+
+        Args:
+            name: ``family/number`` or ``talk/number`` on the phone; ``endless/split/number``; or name or task id of a
+                scenario of ``dynsteer-509``.
 
         Raises:
             ConfigurationError: There is none of that name; near matches are listed.
         """
         head, _, tail = name.partition("/")
         if head == "talk" and _is_number(tail):
-            return Sampler("endless-long", self.split).draw(int(tail))
+            return Sampler("phone-long", self.split if self.split in PHONE_SPLITS else "train").draw(int(tail))
+        split, _, number = tail.partition("/")
+        if head == "endless" and split in _SUITE_SPLITS["endless"] and _is_number(number):
+            return Sampler("endless", split).draw(int(number))
+        if not tail:
+            own = name if name in _manifest()["scenarios"] else _by_task_id().get(name)
+            if own is not None:
+                return fixed_instance(own)
         return named_instance(name)
+
+    def _endless(self, seed: int, chooser: Random) -> Instance:
+        from dynsteer_gym.envs.sandbox.playing import solved
+        from dynsteer_gym.envs.sandbox.recipes import draw_recipe, realise
+
+        names = [family.name for family in self.families]
+        for _ in range(_ENDLESS_TRIES):
+            recipe = draw_recipe(chooser.getrandbits(40), names, self._weights, self._paraphrased)
+            try:
+                instance = realise(recipe, f"endless/{self.split}/{seed}", "endless")
+            except Taken:
+                continue
+            if len(instance.requests) == 1 or solved(instance):  # Requests of one talk may be at odds with each other.
+                return instance
+        raise ConfigurationError(f"no scenario can be drawn from {', '.join(names)}; give more families")
 
     def _talk(self, seed: int, name: str) -> Instance:
         chooser = Random(seed)
@@ -156,11 +188,71 @@ class Sampler:
                 requests.append(request)
                 calls += sum(not isinstance(turn, str) for turn in request.plan)
             if _LONG_CALLS[0] <= calls <= _LONG_CALLS[1] and len(requests) >= _LONG_REQUESTS[0]:
-                return _instance(draw, tuple(requests), name, f"talk-{len(requests)}", "endless-long")
+                return _instance(draw, tuple(requests), name, f"talk-{len(requests)}", "phone-long")
         raise ConfigurationError(
             f"no talk of {_LONG_REQUESTS[0]} to {_LONG_REQUESTS[1]} requests and {_LONG_CALLS[0]} or more calls can be drawn from "
             f"{', '.join(family.name for family in self.families)}; give more families, or ones with more calls"
         )
+
+
+def _families(suite: str, split: str) -> tuple[Mapping[str, Family], tuple[str, ...]]:
+    """All families of a suite by name, and the names of a split's own."""
+    if suite in PHONE_SUITES:
+        return FAMILIES, HELD_OUT if split == "held_out" else TRAINED
+    from dynsteer_gym.envs.sandbox.recipes import family_split
+    from dynsteer_gym.envs.sandbox.scenarios import FAMILIES as every
+
+    part = "train" if split in PHONE_SPLITS else split
+    return every, tuple(name for name in every if part in (family_split(name), "all"))
+
+
+@lru_cache(maxsize=1)
+def _manifest() -> dict[str, Any]:
+    from pathlib import Path
+
+    return json.loads(Path(__file__).with_name("dynsteer-509.json").read_text())
+
+
+def _primary(recipe: Mapping[str, Any]) -> str:
+    """The family that a scenario counts for."""
+    return recipe["families"][-1 if recipe.get("missing") else 0]
+
+
+@lru_cache(maxsize=1)
+def _by_task_id() -> dict[str, str]:
+    return {_task_id("dynsteer-509", name): name for name in _manifest()["scenarios"]}
+
+
+def fixed_names(split: str = "all", families: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Names of the scenarios of ``dynsteer-509``.
+
+    Args:
+        split: ``train``, ``validation``, ``test`` or ``all``.
+        families: Only those that count for one of these families.
+    """
+    from dynsteer_gym.envs.sandbox.recipes import family_split
+
+    return tuple(
+        name
+        for name, recipe in _manifest()["scenarios"].items()
+        if split in (family_split(_primary(recipe)), "all") and (families is None or _primary(recipe) in families)
+    )
+
+
+@lru_cache(maxsize=509)
+def fixed_instance(name: str) -> Instance:
+    """A scenario of ``dynsteer-509``, made when it is first asked for.
+
+    Raises:
+        KeyError: There is none of that name.
+    """
+    from dynsteer_gym.envs.sandbox.recipes import realise, recipe_of
+
+    return realise(recipe_of(_manifest()["scenarios"][name]), name, "dynsteer-509")
+
+
+def _task_id(suite: str, name: str) -> str:
+    return blake2b(f"{suite}:{name}".encode(), digest_size=8).hexdigest()
 
 
 def _is_number(text: str) -> bool:
@@ -168,8 +260,8 @@ def _is_number(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def _near(name: str, known: object) -> str:
-    near = difflib.get_close_matches(name, list(known), n=3)  # type: ignore[call-overload]
+def _near(name: str, known: Any) -> str:
+    near = difflib.get_close_matches(name, list(known), n=3)
     return f"; near: {', '.join(near)}" if near else ""
 
 
@@ -189,7 +281,7 @@ def named_instance(name: str) -> Instance:
     if family is None or not _is_number(tail):
         near = difflib.get_close_matches(name, scenario_names(), n=3) or [f"{item}/0" for item in list(FAMILIES)[:3]]
         raise ConfigurationError(f"no scenario is called {name!r}; near: {', '.join(near)} (family/number)")
-    return _single(family, int(tail) * 8 + 7, name, "fixed", False)
+    return _single(family, int(tail) * 8 + 7, name, "phone-fixed", False)
 
 
 def _single(family: Family, seed: int, name: str, suite: str, paraphrased: bool) -> Instance:
@@ -230,7 +322,7 @@ def _instance(draw: Draw, requests: tuple[Request, ...], name: str, family: str,
     own = every if any(request.family == "move_event" for request in requests) else known
     state = draw.finish()
     return Instance(
-        task_id=blake2b(f"{suite}:{name}".encode(), digest_size=8).hexdigest(),
+        task_id=_task_id(suite, name),
         name=name,
         family=family,
         state=state,

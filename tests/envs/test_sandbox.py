@@ -48,7 +48,7 @@ def test_the_expert_and_every_route_score_one_and_idlers_nothing(family):
 
 
 def test_talks_hold_four_to_six_requests_and_ten_calls_or_more():
-    env = SandboxEnv(suite="endless-long")
+    env = SandboxEnv(suite="phone-long")
     for seed in range(60):
         env.reset(seed=seed)
         instance = env.instance
@@ -58,7 +58,7 @@ def test_talks_hold_four_to_six_requests_and_ten_calls_or_more():
 
 
 def test_a_request_ended_wrongly_cannot_be_made_good():
-    env = SandboxEnv(suite="endless-long")
+    env = SandboxEnv(suite="phone-long")
     env.reset(seed=1)
     plans = [request.plan for request in env.instance.requests]
     assert play(env, Expert(env.instance, [("I cannot do that.",), *plans[1:]]))[0] == 0.0
@@ -78,7 +78,7 @@ def test_there_are_at_least_120_fixed_scenarios_with_opaque_ids():
 
 
 def test_held_out_families_and_their_tool_are_never_drawn_in_training():
-    sampler = Sampler("endless", "train")
+    sampler = Sampler("phone", "train")
     drawn = [sampler.draw(seed) for seed in range(300)]
     assert not {instance.family for instance in drawn} & set(HELD_OUT)
     assert all("move_event" not in {tool.name for tool in instance.tools} for instance in drawn)
@@ -86,7 +86,7 @@ def test_held_out_families_and_their_tool_are_never_drawn_in_training():
 
 def test_paraphrased_requests_use_templates_that_training_never_shows():
     def shapes(split):
-        sampler = Sampler("endless", split, families=["cancel_event"])
+        sampler = Sampler("phone", split, families=["cancel_event"])
         return {sampler.draw(seed).requests[0].text.split('"')[0] for seed in range(60)}
 
     assert not shapes("train") & shapes("paraphrased")
@@ -97,7 +97,7 @@ import hashlib, json
 from dynsteer_gym.envs.sandbox import SandboxEnv
 from dynsteer_gym.envs.sandbox.agents import Expert
 log = []
-for suite in ("endless", "endless-long"):
+for suite in ("phone", "phone-long"):
     env = SandboxEnv(suite=suite)
     for seed in range(8):
         text, info = env.reset(seed=seed)
@@ -257,7 +257,7 @@ def test_confirmation_is_given_once():
 
 
 def test_a_forked_episode_continued_alike_equals_the_original():
-    env = SandboxEnv(suite="endless-long")
+    env = SandboxEnv(suite="phone-long")
     env.reset(seed=5)
     expert = Expert(env.instance)
     turns = [expert.act("") for _ in range(40)]
@@ -322,7 +322,7 @@ def test_malformed_actions_leave_the_world_untouched(texts):
 @pytest.mark.parametrize(
     ("make", "word"),
     [
-        (lambda: SandboxEnv(suite="endles"), "endless"),
+        (lambda: SandboxEnv(suite="phon"), "phone"),
         (lambda: SandboxEnv(split="tran"), "train"),
         (lambda: SandboxEnv(families=["send_mesage"]), "send_message"),
         (lambda: SandboxEnv(families=[]), "empty"),
@@ -330,9 +330,9 @@ def test_malformed_actions_leave_the_world_untouched(texts):
         (lambda: SandboxEnv().reset(options={"scenario": "send_mesage/0"}), "send_message"),
         (lambda: SandboxEnv().reset(options={"scenario": "send_message/²"}), "send_message"),
         (lambda: SandboxEnv().reset(options={"scenario": "talk/٣"}), "no scenario"),
-        (lambda: SandboxEnv(suite="endless-long", families=["where"]).reset(seed=0), "more families"),
+        (lambda: SandboxEnv(suite="phone-long", families=["where"]).reset(seed=0), "more families"),
         (
-            lambda: SandboxEnv(suite="endless-long", families=["where", "what_time", "add_event", "add_contact"]).reset(seed=0),
+            lambda: SandboxEnv(suite="phone-long", families=["where", "what_time", "add_event", "add_contact"]).reset(seed=0),
             "more families",
         ),
         (lambda: SandboxEnv().reset(options={"scenario": 3}), "int"),

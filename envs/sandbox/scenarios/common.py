@@ -124,7 +124,7 @@ class WideDraw(Draw):
         """A time in the coming weeks, at least an hour from all others drawn."""
         while True:
             time = super().when()
-            if self.take(time):
+            if time[:10] not in self._used and self.take(time):
                 return time
 
     def take(self, time: str) -> bool:
@@ -139,10 +139,9 @@ class WideDraw(Draw):
         """A coming day on which nothing is yet."""
         while True:
             day = (datetime(2026, 1, 5) + timedelta(minutes=self.minute + 1440 * (2 + self.below(40)))).date().isoformat()
-            if not any(row.start.startswith(day) for row in self.events) and day not in self._used:
+            noon = clock_minute(f"{day} 12:00")
+            if day not in self._used and not any(abs(minute - noon) <= 800 for minute in self._taken):
                 self._used.add(day)
-                noon = clock_minute(f"{day} 12:00")
-                self._taken = [minute for minute in self._taken if abs(minute - noon) > 720]
                 return day
 
     def at(self, day: str, hour: int, title: str | None = None) -> Event:
