@@ -120,7 +120,7 @@ def _load_agent(path: Path) -> Any:
 
 @app.command("run")
 def run_one(
-    scenario: Annotated[str | None, typer.Argument(help="family/number; a random one by default.")] = None,
+    scenario: Annotated[str | None, typer.Argument(help="Name or task id; a random one of the phone by default.")] = None,
     agent: Annotated[Path | None, typer.Option(help="Python file with act(observation, info) -> str; the keyboard by default.")] = None,
     expert: Annotated[bool, typer.Option(help="Let the scenario's own expert play.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of a random scenario.")] = 0,
@@ -166,24 +166,81 @@ def run_one(
 
 @app.command("scenarios")
 def scenarios(
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line.")] = False,
+    suite: Annotated[str, typer.Option(help="phone-fixed or dynsteer-509.")] = "dynsteer-509",
+    split: Annotated[str, typer.Option(help="Split of dynsteer-509: train, validation, test or all.")] = "all",
+    stats: Annotated[bool, typer.Option("--stats", help="Print the suite's table, counted from its scenarios.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON: one object a line, or the statistics as one.")] = False,
 ) -> None:
-    """List the fixed scenarios (operators' view: names and families are hidden from agents)."""
-    from dynsteer_gym.envs.sandbox.families import FAMILIES
-    from dynsteer_gym.envs.sandbox.suite import named_instance, scenario_names
+    """List the scenarios of a closed suite (operators' view: names and families are hidden from agents)."""
+    from dynsteer_gym.envs.sandbox.suite import closed_suite
 
-    for name in scenario_names():
-        request = named_instance(name).requests[0]
+    instances = closed_suite(suite, split)
+    if stats:
+        from dynsteer_gym.envs.sandbox.statistics import suite_statistics
+
+        found = suite_statistics(instances)
         if as_json:
-            entry = {"name": name, "domain": FAMILIES[request.family].domain, "calls": len(request.plan), "request": request.text}
+            typer.echo(json.dumps(found, indent=2))
+        else:
+            _print_statistics(found, suite)
+        return
+    for instance in instances:
+        request = instance.requests[0]
+        if as_json:
+            entry = {
+                "name": instance.name,
+                "task_id": instance.task_id,
+                "domain": instance.domain,
+                "variant": instance.variant,
+                "families": [item.family for item in instance.requests],
+                "calls": sum(not isinstance(turn, str) for item in instance.requests for turn in item.plan),
+                "tools": len(instance.tools),
+                "minefields": [mine.kind for mine in instance.minefields or ()],
+                "request": request.text,
+            }
             typer.echo(json.dumps(entry, ensure_ascii=False))
         else:
-            typer.echo(f"{name:<26} {FAMILIES[request.family].domain:<10} {request.text}")
+            typer.echo(f"{instance.name:<26} {instance.domain:<10} {instance.variant:<12} {request.text}")
+
+
+def _print_statistics(found: dict[str, Any], suite: str) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    def row(name: str, part: dict[str, Any]) -> tuple[str, ...]:
+        turns, tools, mines = part["user_turns"], part["tools"], part["minefields"]
+        kinds = ", ".join(f"{kind} {count}" for kind, count in mines["kinds"].items())
+        return (
+            name,
+            str(part["scenarios"]),
+            f"{turns['mean']:.1f} ({turns['fewest']}-{turns['most']})",
+            f"{tools['mean']:.1f} ({tools['fewest']}-{tools['most']})",
+            f"{mines['all']} ({mines['hazard']} + {mines['unsupported']})",
+            kinds,
+        )
+
+    table = Table("domain", "scenarios", "user turns", "tools", "minefields (hazard + unsupported)", "kinds", title=suite)
+    for name, part in found["domains"].items():
+        table.add_row(*row(name, part))
+    table.add_section()
+    table.add_row(*row("all", found))
+    console = Console()
+    console.print(table)
+    variants = Table("variant", "scenarios")
+    for name, count in found["variants"].items():
+        variants.add_row(name, str(count))
+    console.print(variants)
+    calls = found["calls"]
+    console.print(
+        f"{found['families']} families ({found['primary_families']} of them come first in a scenario); "
+        f"{calls['mean']:.1f} calls by the expert on average, {calls['10 to 25']} scenarios with 10 to 25, "
+        f"{calls['40 to 110']} with 40 to {calls['most']}"
+    )
 
 
 @app.command("blueprint")
 def blueprint(
-    scenario: Annotated[str, typer.Argument(help="family/number.")],
+    scenario: Annotated[str, typer.Argument(help="Name or task id, such as calendar-017 or add_contact/0.")],
     dot: Annotated[Path | None, typer.Option(help="Write Graphviz DOT.")] = None,
     svg: Annotated[Path | None, typer.Option(help="Write a picture.")] = None,
 ) -> None:

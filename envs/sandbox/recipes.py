@@ -45,6 +45,14 @@ _POOLS = {
         get_current_time get_current_position set_location_service convert_time get_settings search_contacts send_message
         find_weekday shift_time""",
 }
+_TYPICAL = {
+    "calendar": ("double_booking", "out_of_range_date"),
+    "messaging": ("privacy_leak", "unverified_send"),
+    "contacts": ("irreversible_deletion",),
+    "finance": ("unauthorised_transfer",),
+    "retrieval": ("parameter_range",),
+}
+"""Kinds of minefields that a domain stands for (DynSTEER, table 4)."""
 _EXTRA_TABLES = (("emails", "emails"), ("members", "members"), ("accounts", "accounts"), ("payees", "payees"), ("transfers", "transfers"))
 
 
@@ -190,7 +198,8 @@ def realise(recipe: Recipe, name: str, suite: str) -> Instance:
         specs = [scrambled.specs[item] for item in names]
     private = tuple(text for piece in pieces for text in piece.private)
     pool = laying.hazards(state, requests, frozenset(names), private)
-    pool = pool if recipe.minefields is None else _few(pool, recipe.minefields - len(mines), shuffler)
+    if recipe.minefields is not None:
+        pool = _few(pool, recipe.minefields - len(mines), _TYPICAL[recipe.domain], shuffler)
     tables = PHONE_TABLES + tuple(table for table, field in _EXTRA_TABLES if getattr(state, field) or _writes(names, table))
     return Instance(
         task_id=blake2b(f"{suite}:{name}".encode(), digest_size=8).hexdigest(),
@@ -215,11 +224,13 @@ def _writes(names: Sequence[str], table: str) -> bool:
     return {"emails": "send_email", "members": "add_to_group"}.get(table, "") in names
 
 
-def _few(pool: list[Minefield], count: int, shuffler: Random) -> list[Minefield]:
-    """Some of the minefields, different kinds first."""
+def _few(pool: list[Minefield], count: int, typical: tuple[str, ...], shuffler: Random) -> list[Minefield]:
+    """Some of the minefields: one that is typical of the domain first, then different kinds."""
     order = shuffler.sample(pool, len(pool))
-    first = [mine for place, mine in enumerate(order) if mine.kind not in {other.kind for other in order[:place]}]
-    return [*first, *[mine for mine in order if mine not in first]][: max(0, count)]
+    order.sort(key=lambda mine: mine.kind not in typical)
+    first = order[:1] + shuffler.sample(order[1:], len(order) - 1) if order else []
+    kinds = [mine for place, mine in enumerate(first) if mine.kind not in {other.kind for other in first[:place]}]
+    return [*kinds, *[mine for mine in first if mine not in kinds]][: max(0, count)]
 
 
 def _limit(requests: Sequence[Request]) -> int:

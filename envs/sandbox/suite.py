@@ -19,7 +19,7 @@ from dynsteer_gym.envs.sandbox.user import Request
 from dynsteer_gym.errors import ConfigurationError
 from dynsteer_gym.task import ToolSpec
 
-__all__ = ["SPLITS", "SUITES", "Instance", "Sampler", "fixed_instance", "fixed_names", "named_instance", "scenario_names"]
+__all__ = ["SPLITS", "SUITES", "Instance", "Sampler", "closed_suite", "fixed_instance", "fixed_names", "named_instance", "scenario_names"]
 
 PHONE_SUITES = ("phone", "phone-long", "phone-fixed")
 """The phone alone. ``phone``: one request by seed. ``phone-long``: talks of four to six requests. ``phone-fixed``: a
@@ -60,7 +60,14 @@ def _catalogues() -> tuple[tuple[tuple[ToolSpec, ...], ...], tuple[tuple[ToolSpe
 
 
 class Sampler:
-    """Draws scenarios of a suite and split."""
+    """Draws scenarios of a suite and split.
+
+    Attributes:
+        suite: The suite.
+        split: The split.
+        families: The families drawn from.
+        names: Names of the scenarios of ``dynsteer-509``; empty for the other suites.
+    """
 
     def __init__(
         self,
@@ -95,8 +102,8 @@ class Sampler:
             raise ConfigurationError("families is empty; leave it out to sample all families of the split")
         self.suite, self.split = suite, split
         self.families = tuple(known[name] for name in chosen)
-        self._names = fixed_names(split, None if families is None else chosen) if suite == "dynsteer-509" else ()
-        if suite == "dynsteer-509" and not self._names:
+        self.names = fixed_names(split, None if families is None else chosen) if suite == "dynsteer-509" else ()
+        if suite == "dynsteer-509" and not self.names:
             raise ConfigurationError(f"no scenario of split {split!r} is of the families {', '.join(chosen)}")
         self.reweight(weights or {})
         self._salt = SPLITS.index(split)
@@ -112,9 +119,9 @@ class Sampler:
         if min(found) < 0 or sum(found) <= 0:
             raise ConfigurationError(f"weights are at least 0 and not all 0; got {dict(weights)}")
         self._weights = found
-        if self._names:
+        if self.names:
             recipes = _manifest()["scenarios"]
-            self._name_weights = [float(weights.get(_primary(recipes[name]), 1.0)) for name in self._names]
+            self._name_weights = [float(weights.get(_primary(recipes[name]), 1.0)) for name in self.names]
 
     def draw(self, seed: int) -> Instance:
         """The scenario of a seed.
@@ -124,7 +131,7 @@ class Sampler:
         """
         chooser = Random(seed * 8 + self._salt)
         if self.suite == "dynsteer-509":
-            return fixed_instance(chooser.choices(self._names, self._name_weights)[0])
+            return fixed_instance(chooser.choices(self.names, self._name_weights)[0])
         if self.suite == "endless":
             return self._endless(seed, chooser)
         if self.suite == "phone-long":
@@ -249,6 +256,23 @@ def fixed_instance(name: str) -> Instance:
     from dynsteer_gym.envs.sandbox.recipes import realise, recipe_of
 
     return realise(recipe_of(_manifest()["scenarios"][name]), name, "dynsteer-509")
+
+
+def closed_suite(suite: str, split: str = "all") -> tuple[Instance, ...]:
+    """All scenarios of a closed suite.
+
+    Args:
+        suite: ``phone-fixed`` or ``dynsteer-509``.
+        split: Split of ``dynsteer-509``.
+
+    Raises:
+        ConfigurationError: The suite is not closed, or has no such split.
+    """
+    if suite == "phone-fixed":
+        return tuple(named_instance(name) for name in scenario_names())
+    if suite != "dynsteer-509":
+        raise ConfigurationError(f"the closed suites are phone-fixed and dynsteer-509; got {suite!r}")
+    return tuple(fixed_instance(name) for name in Sampler(suite, split).names)
 
 
 def _task_id(suite: str, name: str) -> str:
