@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,19 +27,22 @@ class Expert:
     1.0
     """
 
-    def __init__(self, instance: Instance, plans: Sequence[Plan] | None = None) -> None:
+    def __init__(
+        self, instance: Instance, plans: Sequence[Plan] | None = None, returns: Mapping[str, Any] | None = None
+    ) -> None:
         """Takes the plans.
 
         Args:
             instance: The scenario.
             plans: One plan for each request instead of the expert's own.
+            returns: What tools have returned before, by their own names.
         """
         chosen = [request.plan for request in instance.requests] if plans is None else plans
         self._turns = [turn for plan in chosen for turn in plan]
         self._scramble = instance.scramble
         self._place = 0
         self._called = ""
-        self._returns: dict[str, Any] = {}
+        self._returns: dict[str, Any] = dict(returns or {})
 
     def act(self, observation: str) -> AssistantTurn:
         """The next turn; an empty message once the plan is over."""

@@ -158,6 +158,35 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
         return self._state
 
     @property
+    def begun(self) -> State:
+        """The state when the running request came: hidden side."""
+        if self._begun is None:
+            raise gym.error.ResetNeeded("Cannot look at the state before calling env.reset()")
+        return self._begun
+
+    @property
+    def user(self) -> User:
+        """The user in the middle of the talk: hidden side."""
+        if self._user is None:
+            raise gym.error.ResetNeeded("Cannot look at the user before calling env.reset()")
+        return self._user
+
+    @property
+    def scores(self) -> tuple[float, ...]:
+        """Native scores of the requests that are over: hidden side."""
+        return self._scores
+
+    @property
+    def place(self) -> int:
+        """Which request of the talk is running, from 0."""
+        return self._place
+
+    @property
+    def ended(self) -> bool:
+        """Whether no episode is running."""
+        return self._ended
+
+    @property
     def messages(self) -> list[Mapping[str, Any]]:
         """The conversation so far in OpenAI chat format."""
         return list(self._messages)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
@@ -11,7 +11,7 @@ from typing import Any
 
 from dynsteer_gym.envs.sandbox import laying
 from dynsteer_gym.envs.sandbox.draw import Family, Found, Piece, Plan, Taken
-from dynsteer_gym.envs.sandbox.instance import Instance
+from dynsteer_gym.envs.sandbox.instance import VARIANTS, Instance
 from dynsteer_gym.envs.sandbox.minefields import Minefield
 from dynsteer_gym.envs.sandbox.scenarios import FAMILIES
 from dynsteer_gym.envs.sandbox.scenarios.common import WideDraw
@@ -21,7 +21,7 @@ from dynsteer_gym.envs.sandbox.user import Request
 from dynsteer_gym.envs.sandbox.variants import SCRAMBLES, likeness, scramble, without_fact
 from dynsteer_gym.task import ToolSpec
 
-__all__ = ["FAMILY_SPLITS", "TOOL_RANGE", "Recipe", "family_split", "possible_topics", "realise", "references"]
+__all__ = ["FAMILY_SPLITS", "TOOL_RANGE", "Recipe", "draw_recipe", "draw_variant", "family_split", "fields_of", "possible_topics", "realise", "recipe_of", "references", "scrambles"]
 
 TOOL_RANGE = {"calendar": (8, 18), "messaging": (6, 15), "contacts": (5, 12), "finance": (10, 24), "retrieval": (7, 16)}
 """Fewest and most tools on offer, by domain (DynSTEER, table 4)."""
@@ -141,6 +141,7 @@ def _request(draw: WideDraw, family: Family, piece: Piece, paraphrased: bool) ->
     )
 
 
+@lru_cache(maxsize=1024)
 def possible_topics(family: str) -> tuple[str, ...]:
     """The facts that a family's user may lack so that asking and declining is right."""
     piece = FAMILIES[family].build(WideDraw(0))
@@ -183,6 +184,8 @@ def realise(recipe: Recipe, name: str, suite: str) -> Instance:
         pieces.append(piece)
         for part in (piece, *piece.then):
             requests.append(_request(draw, family, part, recipe.paraphrased))
+    if len({request.text for request in requests}) < len(requests):
+        raise Taken("words")
     state = draw.finish()
     state = replace(
         state,
@@ -266,35 +269,48 @@ def _tools(
     return shuffler.sample(names, len(names)), distractors
 
 
-def draw_recipe(seed: int, families: Sequence[str], weights: Sequence[float] | None, paraphrased: bool) -> Recipe:
+_SHARES = {"canonical": 127, "distraction": 158, "scrambled": 142, "insufficient": 82}
+
+
+def draw_variant(chooser: Random, family: str, asking: float) -> str:
+    """A variant of the endless suite, over all families about as often as in the fixed one.
+
+    Args:
+        chooser: Decides.
+        family: The family; where its user cannot lack a fact, nothing is missing.
+        asking: Share of the families whose user can.
+    """
+    wanted = _SHARES["insufficient"] / sum(_SHARES.values())
+    if possible_topics(family) and chooser.random() < wanted / max(asking, wanted):
+        return "insufficient"
+    return chooser.choices(VARIANTS[:3], [_SHARES[variant] for variant in VARIANTS[:3]])[0]
+
+
+def draw_recipe(seed: int, variant: str, first: str, families: Sequence[str], paraphrased: bool) -> Recipe:
     """A recipe of the endless suite; it may turn out not to fit.
 
     Args:
-        seed: Decides everything.
-        families: To draw from.
-        weights: Their weights.
+        seed: Decides everything else.
+        variant: Primary variant.
+        first: The family that it counts for.
+        families: Families for further requests.
         paraphrased: Use wordings kept back from training.
     """
     chooser = Random(seed)
-    first = chooser.choices(families, weights)[0]
     domain = FAMILIES[first].domain
     low, high = TOOL_RANGE[domain]
-    variant = chooser.choices(("canonical", "distraction", "scrambled", "insufficient"), (127, 158, 142, 82))[0]
-    topics = possible_topics(first)
-    if variant == "insufficient" and not topics:
-        variant = "canonical"
-    more = [name for name in families if FAMILIES[name].domain == domain]
-    count = chooser.choices((0, 1, 2), (6, 3, 1))[0]
-    others = tuple(chooser.choice(more) for _ in range(count))
+    missing = variant == "insufficient"
+    partners = [name for name in families if FAMILIES[name].domain == domain and name != first]
+    others = chooser.sample(partners, k=min(chooser.choices((0, 1, 2), (6, 3, 1))[0], len(partners)))
     return Recipe(
         seed=chooser.getrandbits(40),
         domain=domain,
-        families=(*others, first) if variant == "insufficient" else (first, *others),
+        families=(*others, first) if missing else (first, *others),
         variant=variant,
         tools=chooser.randint(low, high),
-        distractors=chooser.randint(3, 10) if variant == "distraction" else 0,
+        distractors=chooser.randint(3, min(10, high - 2)) if variant == "distraction" else 0,
         scrambled=scrambles(chooser) if variant == "scrambled" else (),
-        missing=chooser.choice(topics) if variant == "insufficient" else "",
+        missing=chooser.choice(possible_topics(first)) if missing else "",
         paraphrased=paraphrased,
     )
 

@@ -165,16 +165,21 @@ class Sampler:
 
     def _endless(self, seed: int, chooser: Random) -> Instance:
         from dynsteer_gym.envs.sandbox.playing import solved
-        from dynsteer_gym.envs.sandbox.recipes import draw_recipe, realise
+        from dynsteer_gym.envs.sandbox.recipes import draw_recipe, draw_variant, possible_topics, realise
 
         names = [family.name for family in self.families]
-        for _ in range(_ENDLESS_TRIES):
-            recipe = draw_recipe(chooser.getrandbits(40), names, self._weights, self._paraphrased)
+        asking = sum(weight for name, weight in zip(names, self._weights, strict=True) if possible_topics(name)) / sum(self._weights)
+        for attempt in range(_ENDLESS_TRIES):
+            if attempt % 40 == 0:
+                first = chooser.choices(names, self._weights)[0]
+                variant = draw_variant(chooser, first, asking)
+            recipe = draw_recipe(chooser.getrandbits(40), variant, first, names, self._paraphrased)
             try:
                 instance = realise(recipe, f"endless/{self.split}/{seed}", "endless")
             except Taken:
                 continue
-            if len(instance.requests) == 1 or solved(instance):  # Requests of one talk may be at odds with each other.
+            # Requests of one talk may be at odds with each other.
+            if instance.minefields and (len(instance.requests) == 1 or solved(instance)):
                 return instance
         raise ConfigurationError(f"no scenario can be drawn from {', '.join(names)}; give more families")
 
