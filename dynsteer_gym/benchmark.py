@@ -26,6 +26,14 @@ env.reset(seed=0)
 env.step("What is the number?")
 print(json.dumps([time.perf_counter() - start, "torch" in sys.modules]))
 """
+_LOAD = """
+import json, time
+import gymnasium as gym, dynsteer_gym
+gym.make("DynSTEER-ToolSandbox-v0", judge="cheap").reset(seed=0)
+start = time.perf_counter()
+gym.make("DynSTEER-ToolSandbox-v0", judge="cheap", suite="dynsteer-509", split="all")
+print(json.dumps(time.perf_counter() - start))
+"""
 _MEMORY = """
 import json, gymnasium as gym, dynsteer_gym
 def resident():
@@ -33,7 +41,7 @@ def resident():
         return next(int(line.split()[1]) for line in file if line.startswith("VmRSS")) / 1024
 import numpy, pydantic, networkx
 before = resident()
-envs = [gym.make("DynSTEER-ToolSandbox-v0", judge="cheap", disable_env_checker=True) for _ in range(1000)]
+envs = [gym.make("DynSTEER-ToolSandbox-v0", judge="cheap", disable_env_checker=True, **SETTINGS) for _ in range(1000)]
 for seed, env in enumerate(envs):
     env.reset(seed=seed)
     env.step('{"name": "get_settings", "arguments": {}}')
@@ -157,7 +165,18 @@ def measure(tell: Callable[[str, Any], None] = lambda name, value: None, *, trai
     first = [_fresh(_FIRST) for _ in range(5)]
     note("first_step_s", round(median(value for value, _ in first), 3))
     note("torch_imported", any(loaded for _, loaded in first))
-    note("envs_1000_mb", round(_fresh(_MEMORY), 1))
+    note("envs_1000_mb", round(_fresh(_MEMORY.replace("SETTINGS", "{}")), 1))
+    suite = '{"suite": "dynsteer-509", "split": "all"}'
+    note("suite_load_ms", round(median(_fresh(_LOAD) for _ in range(5)) * 1e3, 1))
+    note("suite_envs_1000_mb", round(_fresh(_MEMORY.replace("SETTINGS", suite)), 1))
+    whole = _evaluated(report=False, suite="dynsteer-509", split="all")
+    whole.reset(seed=0)
+    times = []
+    for _ in range(400):
+        start = time.perf_counter()
+        whole.reset()
+        times.append(time.perf_counter() - start)
+    note("suite_reset_ms", round(median(times) * 1e3, 3))
 
     if train:
         from dynsteer_gym.training.config import TrainConfig

@@ -169,11 +169,12 @@ class Sampler:
 
         names = [family.name for family in self.families]
         asking = sum(weight for name, weight in zip(names, self._weights, strict=True) if possible_topics(name)) / sum(self._weights)
+        partners = [name for name, weight in zip(names, self._weights, strict=True) if weight > 0]
         for attempt in range(_ENDLESS_TRIES):
             if attempt % 40 == 0:
                 first = chooser.choices(names, self._weights)[0]
                 variant = draw_variant(chooser, first, asking)
-            recipe = draw_recipe(chooser.getrandbits(40), variant, first, names, self._paraphrased)
+            recipe = draw_recipe(chooser.getrandbits(40), variant, first, partners, self._paraphrased)
             try:
                 instance = realise(recipe, f"endless/{self.split}/{seed}", "endless")
             except Taken:
