@@ -107,7 +107,7 @@ class HeuristicGenerator:
             tool, wanted, _ = max(options, key=lambda option: (_total(option[2], weights), option[0], option[1] or ""))
             if (tool, wanted) not in planned:
                 nodes, _ = chain(catalogue, request, tool, wanted)
-                planned[tool, wanted] = Candidate(name, tuple(nodes), _minefields(catalogue, tool, wanted, nodes), tool)
+                planned[tool, wanted] = Candidate(name, tuple(nodes), _minefields(catalogue, request, nodes), tool)
             plan = planned[tool, wanted]
             found.append(Candidate(name, plan.nodes, plan.minefields, tool))
         return found
@@ -187,7 +187,7 @@ def _likeness(one: str, other: str) -> float:
     return len(a & b) / sqrt(len(a) * len(b)) if a and b else 0.0
 
 
-def _minefields(catalogue: Catalogue, tool: str, wanted: str | None, nodes: Sequence[Node]) -> tuple[Minefield, ...]:
+def _minefields(catalogue: Catalogue, request: Request, nodes: Sequence[Node]) -> tuple[Minefield, ...]:
     """Fatal operations: calls that need a value nobody gave, and lasting changes that nobody asked for."""
     found = []
     wants: set[str] = {operation.name for node in nodes for operation in node.operations if operation.kind == OperationKind.CALL}
@@ -206,10 +206,15 @@ def _minefields(catalogue: Catalogue, tool: str, wanted: str | None, nodes: Sequ
             if guessed:
                 reason = f"{name} needs {', '.join(guessed)}, which neither the user nor a tool has given"
                 found.append(Minefield("", MinefieldKind.UNSUPPORTED_CALL, name, ungrounded=guessed, reason=reason))
-        elif reading.lasting:
+        elif reading.lasting and not _spoken_of(request, reading):
             reason = f"{name} cannot be undone, and nobody asked for it"
             found.append(Minefield("", MinefieldKind.HAZARD, name, unless_confirmed=True, reason=reason))
     return tuple(found)
+
+
+def _spoken_of(request: Request, reading: ToolReading) -> bool:
+    """Whether the request names both the action and the thing of a tool, so that it may be what is asked for."""
+    return any(verb in request.weights for verb in reading.verbs) and any(noun in request.weights for noun in reading.nouns)
 
 
 def _telling(reading: ToolReading, parameter: str) -> bool:

@@ -111,6 +111,13 @@ class Catalogue:
 def _read_tool(tool: ToolSpec) -> ToolReading:
     parts = words(tool.name)
     head = set(concepts(parts[0])) if parts else set()
+    rest = " ".join(parts[1:])
+    if not head & VERBS:
+        # A name that tells nothing: the description's first sentence begins with the deed, as a rule.
+        told = words(tool.description.partition(".")[0])
+        own = set(concepts(told[0])) if told else set()
+        if own & VERBS:
+            head, rest = own, f"{' '.join(parts)} {' '.join(told[1:])}"
     types = {name: parameter_type(name, schema) for name, schema in tool.properties.items()}
     fields = {
         name: "bool" if plain_schema(schema).get("type") == "boolean" else field_type(name, _example(schema))
@@ -120,7 +127,7 @@ def _read_tool(tool: ToolSpec) -> ToolReading:
     verbs = head & VERBS
     if switch:
         verbs |= {"enable", "disable"}
-    nouns = set(concepts(" ".join(parts[1:]))) - VERBS
+    nouns = set(concepts(rest)) - VERBS
     reads = bool(head & _READ_VERBS) and not head & {"create", "send", "delete"}
     return ToolReading(
         tool,
@@ -152,6 +159,7 @@ class Request:
         asks: It wants to be told something.
         yes_no: It wants to know whether something holds.
         constant: On (``True``), off (``False``), or neither.
+        relative: It names a time relative to the present or to another one, or a length of time.
     """
 
     template: str
@@ -161,6 +169,7 @@ class Request:
     asks: bool
     yes_no: bool
     constant: bool | None
+    relative: bool = False
     literals: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -169,6 +178,12 @@ _ASKS = re.compile(
     r"^(?:what|when|where|which|who|whose|how|is|are|was|do|does|did|has|have"
     r"|(?:tell|show|give|read|find) me|look up|check (?:if|whether|the|what|which|when)|see (?:if|whether)|find (?:out|the)"
     r"|(?:at|on|in|from|to) (?:what|which)|i (?:need|want) (?:to know|the current)|let me know)\b"
+)
+_RELATIVE = re.compile(
+    r"\b(?:today|tonight|tomorrow|yesterday|mon|tues|wednes|thurs|fri|satur|sun)(?:day)?\b|\b(?:next|this|last) (?:week|month|year)\b"
+    r"|\b(?:minutes?|hours?|days?|weeks?|months?) (?:from now|later|earlier|before|after|ago)\b"
+    r"|\b(?:in|by|for|within) (?:<number:\d+>|an?|one|two|three) (?:minutes?|hours?|days?|weeks?|months?)\b",
+    re.IGNORECASE,
 )
 _YES_NO = re.compile(r"^(?:is|are|was|do|does|did|has|have)\b|[,;] is\b|\b(?:if|whether)\b")
 
@@ -213,6 +228,7 @@ def read_request(text: str, prefix: str = "r0") -> Request:
         asks,
         asks and bool(_YES_NO.search(bare)),
         constant,
+        bool(_RELATIVE.search(template)),
         values,
     )
 
@@ -321,8 +337,8 @@ def _needs(catalogue: Catalogue, request: Request, nodes: list[Node], reading: T
             tool, key = (usable or found)[0]
             need.after.append(_lookup(catalogue, request, nodes, tool, free, set()))
             need.bindings[name] = Role(RoleSource.PRODUCER, f"{tool}.{key}")
-        elif name in ids or kind == "bool":
-            need.bindings[name] = Role(RoleSource.FREE)
+        elif name in ids or kind == "bool" or (kind == "datetime" and request.relative):
+            need.bindings[name] = Role(RoleSource.FREE)  # A time that the request tells in its own way is worked out.
         else:
             need.bindings[name] = Role(RoleSource.USER, name)
             need.asked.append(name)
