@@ -391,6 +391,20 @@ def _reachable(catalogue: Catalogue, tool: str, free: Mapping[str, Slot], seen: 
     )
 
 
+def _other_lookups(catalogue: Catalogue, tool: str, free: Mapping[str, Slot]) -> list[Operation]:
+    """Other tools that return the same ids, fed from the request or with nothing: they do as well."""
+    ids = {(name, kind) for name, kind in catalogue.tools[tool].fields.items() if kind.startswith("id:")}
+    found = []
+    for other, reading in catalogue.tools.items():
+        if other == tool or not reading.reads or not ids & set(reading.fields.items()):
+            continue
+        fed = [(name, Role(RoleSource.LITERAL, slot.key)) for name, kind in reading.types.items() for slot in free.values() if _fits(kind, slot)]
+        if all(name in {key for key, _ in fed} for name in reading.spec.required):
+            found += [Operation(OperationKind.CALL, other, (binding,)) for binding in fed]
+            found += [] if reading.spec.required else [Operation(OperationKind.CALL, other)]
+    return found
+
+
 def _lookup(
     catalogue: Catalogue, request: Request, nodes: list[Node], tool: str, free: dict[str, Slot], seen: set[str]
 ) -> int:
@@ -415,6 +429,7 @@ def _lookup(
                 after.append(_lookup(catalogue, request, nodes, other, left, seen))
                 options.append(Operation(OperationKind.CALL, tool, ((name, Role(RoleSource.PRODUCER, f"{other}.{key}")),)))
                 break
-    unique = tuple(dict.fromkeys(options)) or (Operation(OperationKind.CALL, tool),)
+    options += _other_lookups(catalogue, tool, free)
+    unique = tuple(dict.fromkeys(options)) if any(option.name == tool for option in options) else (Operation(OperationKind.CALL, tool), *options)
     nodes.append(Node(unique, f"{reading.spec.description.split('.')[0]}, for what the request names.", tuple(dict.fromkeys(after))))
     return len(nodes) - 1

@@ -126,6 +126,7 @@ class StageEvaluator:
         self._due: list[_Pending] = []
         self._given: list[_Pending] = []
         self._done: set[str] = set()
+        self._deeds: set[tuple[object, ...]] = set()
         self._latched: dict[str, tuple[ClosedAction, Match]] = {}
         self._weights: Mapping[Dimension, float] = UNIFORM
         self._tiers: Mapping[Dimension, Tier] = _CHEAP
@@ -330,6 +331,7 @@ class StageEvaluator:
             role.key.partition(".")[0] for m in milestones for op in m.operations for _, role in op.bindings if role.source == "producer"
         )
         self._request_start = self.t
+        self._deeds = set()
         self._latched = {}
         for milestone in milestones:
             self._missing[milestone.id] = sum(key not in self._settled for key in blueprint.predecessors[milestone.id])
@@ -360,8 +362,21 @@ class StageEvaluator:
             self._stagnates(action, True, fresh)
             return True
         risen = self._provide(action)
-        self._stagnates(action, risen, fresh)
+        self._stagnates(action, risen or self._another(action), fresh)
         return risen
+
+    def _another(self, action: ClosedAction) -> bool:
+        """Whether what a settled milestone asks for was done to one more entity: a request may be about many."""
+        if not action.writes or action.tool not in self._expected:
+            return False
+        deed = (action.tool, *sorted((name, str(value)) for name, value in (action.arguments or {}).items()))
+        if deed in self._deeds:
+            return False
+        self._deeds.add(deed)
+        return any(
+            milestone.id in self._settled and match(milestone.operations[:1], action, self._ledger, self.task.literals)
+            for milestone in self._current
+        )
 
     def _settle_rest(self, action: ClosedAction) -> None:
         """The action that ends a request settles what it also meets: there is no later one."""
@@ -668,6 +683,7 @@ _LISTS = (
     "_due",
     "_given",
     "_done",
+    "_deeds",
     "_latched",
     "_ready",
     "_missing",

@@ -5,6 +5,7 @@ The ledger sees each event once; a look-up in it costs the same at step 1000 as 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
@@ -17,6 +18,7 @@ from dynsteer_gym.language import canonical, extract_literals
 __all__ = ["Ledger", "first_rows", "key_of"]
 
 _MAX_ROWS = 64
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 
 
 def key_of(value: Any) -> str:
@@ -48,6 +50,7 @@ class Ledger:
         self._known: set[str] = set()
         self._said = ""
         self._produced: dict[str, dict[str, int]] = {}
+        self._fields: dict[str, tuple[str, ...]] = {}
         self._supports: dict[str, int] = {}
         self._empty: set[str] = set()
         self._calls: dict[Any, int] = {}
@@ -64,6 +67,7 @@ class Ledger:
         other.__dict__.update(self.__dict__)
         other._known = set(self._known)
         other._produced = {key: dict(value) for key, value in self._produced.items()}
+        other._fields = dict(self._fields)
         other._supports = dict(self._supports)
         other._empty = set(self._empty)
         other._calls = dict(self._calls)
@@ -74,7 +78,7 @@ class Ledger:
 
     def request(self, text: str) -> None:
         """Takes in a new request: entities, lookups and failures of the one before are no longer its business."""
-        self._produced, self._supports, self._empty = {}, {}, set()
+        self._produced, self._fields, self._supports, self._empty = {}, {}, {}, set()
         self.focus, self.told, self.unanswered = {}, set(), []
         self.confirmed = self.blocked = False
         self._said = f"{self._said} {text.casefold()}"[-20_000:]
@@ -106,13 +110,14 @@ class Ledger:
             self.unanswered.append(question)
         return fresh
 
-    def returned(self, tool: str, value: Any, exhaustive: bool = False) -> None:
+    def returned(self, tool: str, value: Any, exhaustive: bool = False, wrote: bool = False) -> None:
         """Takes in what a call returned.
 
         Args:
             tool: The tool.
             value: What it returned.
             exhaustive: It was asked for everything, so that what is missing does not exist.
+            wrote: It changed something; what it returned is no look-up.
         """
         rows = list(first_rows(value))
         if not rows:
@@ -134,7 +139,11 @@ class Ledger:
         for support, held in scored:
             for name, key, item in held:
                 self._known.add(key)
-                produced = self._produced.setdefault(f"{tool}.{name}", {})
+                produced = self._produced.get(f"{tool}.{name}")
+                if produced is None:
+                    produced = self._produced[f"{tool}.{name}"] = {}
+                    if not wrote:
+                        self._fields[name] = (*self._fields.get(name, ()), tool)
                 produced[key] = max(support, produced.get(key, 0))
                 if support == best and best > 0 and isinstance(item, str):
                     kind = field_type(name, item)
@@ -151,10 +160,19 @@ class Ledger:
         Returns:
             2 where no row of the tool fits better, 1 where one does, ``None`` where the tool never returned it.
         """
-        support = self._produced.get(role, {}).get(key_of(value))
+        key = key_of(value)
+        support = self._produced.get(role, {}).get(key)
+        tool, _, name = role.partition(".")
         if support is None:
-            return None
-        return 2 if support >= self._supports.get(role.partition(".")[0], 0) else 1
+            # Another look-up may return the same field: its id is as good.
+            for other in self._fields.get(name, ()):
+                support = self._produced.get(f"{other}.{name}", {}).get(key)
+                if support is not None:
+                    tool = other
+                    break
+            else:
+                return None
+        return 2 if support >= self._supports.get(tool, 0) else 1
 
     def values(self, role: str) -> Mapping[str, int]:
         """Keys of the values that a field has given, with their rows' support."""
@@ -179,6 +197,8 @@ class Ledger:
             key = key_of(value)
             if key in self._known or (len(key) > 2 and key in self._said):
                 return True
+            if _MOMENT.fullmatch(key) and all(part in self._said or part in self._known for part in (key[:10], key[11:])):
+                return True  # A day and an hour that were told one after the other.
             return None if isinstance(value, str) and len(value.split()) > 1 and not key[0].isdigit() else False
         return None
 
@@ -235,7 +255,7 @@ class Ledger:
         if action.writes:
             self._version += 1
         if action.error is None:
-            self.returned(action.tool or "", action.value, not action.arguments)
+            self.returned(action.tool or "", action.value, not action.arguments, bool(action.writes))
             if action.tool in expected:
                 self.blocked = False
         elif action.error == ErrorKind.PRECONDITION:

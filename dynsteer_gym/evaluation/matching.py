@@ -100,7 +100,8 @@ def _fits(value: Any, role: Role, ledger: Ledger, literals: Mapping[str, Any]) -
     """0: another value; 1: from the right source, of another entity; 2: the right one."""
     source = role.source
     if source == RoleSource.LITERAL:
-        return 2 if key_of(value) == key_of(literals.get(role.key)) else 0
+        wanted, own = key_of(literals.get(role.key)), key_of(value)
+        return 2 if own == wanted or _part_of(wanted, own) else 0
     if source == RoleSource.CONSTANT:
         return 2 if canonical(value) == canonical(_constant(role.key)) else 0
     if key_of(value) in ledger.told:
@@ -108,6 +109,13 @@ def _fits(value: Any, role: Role, ledger: Ledger, literals: Mapping[str, Any]) -
     if source == RoleSource.PRODUCER:
         return ledger.produced(role.key, value) or 0
     return 0
+
+
+def _part_of(wanted: str, moment: str) -> bool:
+    """Whether a request names a moment by its day or by its hour alone."""
+    if len(moment) != 16 or moment[10] != " ":
+        return False
+    return (len(wanted) == 10 and moment.startswith(wanted)) or (len(wanted) in (4, 5) and moment[11:] == wanted.zfill(5))
 
 
 @lru_cache(maxsize=1024)
