@@ -17,7 +17,7 @@ class Literal(NamedTuple):
     """A value written in a text.
 
     Attributes:
-        type: ``quoted``, ``email``, ``phone``, ``datetime``, ``date``, ``time``, ``number`` or ``name``.
+        type: ``quoted``, ``email``, ``phone``, ``datetime``, ``date``, ``time``, ``code`` (an IBAN), ``number`` or ``name``.
         value: The value as written, without quotation marks.
         start: Offset of its first character, quotation marks included.
         end: Offset after its last character.
@@ -37,6 +37,7 @@ _LITERALS = re.compile(
   | (?P<datetime>\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)
   | (?P<date>\d{4}-\d{2}-\d{2})
   | (?P<time>(?<!\d)\d{1,2}:\d{2}(?!\d))
+  | (?P<code>(?<!\w)[A-Z]{2}\d{2}(?:[ ]?[A-Z0-9]{4}){2,7}(?:[ ]?[A-Z0-9]{1,3})?(?!\w))
   | (?P<phone>\+\d[\d ()./-]{5,}\d|\(\d{3}\)\s*\d{3}[ .-]?\d{4}|(?<!\d)\d{3}[ .-]\d{3}[ .-]\d{4}(?!\d)|(?<!\d)\d{3}[ .-]\d{4}(?!\d))
   | (?P<number>(?<![\w.])[-−]?\d+(?:\.\d+)?(?![\w]))
   | (?P<name>(?<![\w@'’-])"""
@@ -140,6 +141,7 @@ def delexicalise(text: str, vocabulary: frozenset[str] = frozenset()) -> tuple[s
     return "".join(pieces), literals
 
 
+_CODE = re.compile(r"[a-z]{2}\d{2}(?: ?[a-z0-9]{4}){2,7}(?: ?[a-z0-9]{1,3})?")
 _PHONE = re.compile(r"\+?[\d ()./-]{7,}")
 
 
@@ -165,6 +167,8 @@ def _canonical_text(value: str) -> str:
         text = text.replace("t", " ", 1)
     if re.fullmatch(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:00.*", text):
         text = text[:16] + text[19:]
+    if _CODE.fullmatch(text):
+        text = text.replace(" ", "")
     return text
 
 

@@ -36,6 +36,10 @@ class Candidate:
     tool: str = ""
 
 
+_NEAR = 0.75
+"""A tool whose reading comes this near to the best one may be what is asked for, and is no hazard."""
+
+
 class Generator(Protocol):
     """Anything that synthesises candidates; a language model can be one."""
 
@@ -107,9 +111,11 @@ class HeuristicGenerator:
             tool, wanted, _ = max(options, key=lambda option: (_total(option[2], weights), option[0], option[1] or ""))
             if (tool, wanted) not in planned:
                 nodes, _ = chain(catalogue, request, tool, wanted)
-                planned[tool, wanted] = Candidate(name, tuple(nodes), _minefields(catalogue, request, nodes), tool)
+                planned[tool, wanted] = Candidate(name, tuple(nodes), (), tool)
             plan = planned[tool, wanted]
-            found.append(Candidate(name, plan.nodes, plan.minefields, tool))
+            best = max(_total(option[2], weights) for option in options)
+            near = frozenset(option[0] for option in options if _total(option[2], weights) > best - _NEAR)
+            found.append(Candidate(name, plan.nodes, _minefields(catalogue, request, plan.nodes, near), tool))
         return found
 
 
@@ -187,13 +193,17 @@ def _likeness(one: str, other: str) -> float:
     return len(a & b) / sqrt(len(a) * len(b)) if a and b else 0.0
 
 
-def _minefields(catalogue: Catalogue, request: Request, nodes: Sequence[Node]) -> tuple[Minefield, ...]:
+def _minefields(
+    catalogue: Catalogue, request: Request, nodes: Sequence[Node], near: frozenset[str]
+) -> tuple[Minefield, ...]:
     """Fatal operations: calls that need a value nobody gave, and lasting changes that nobody asked for."""
     found = []
     wants: set[str] = {operation.name for node in nodes for operation in node.operations if operation.kind == OperationKind.CALL}
     for name, reading in catalogue.tools.items():
         if reading.reads:
             continue
+        if reading.consent:
+            found.append(Minefield("", MinefieldKind.HAZARD, name, unless_confirmed=True, reason=f"{name} needs the user's consent"))
         if name in wants:
             bound = next(op for node in nodes for op in node.operations if op.kind == OperationKind.CALL and op.name == name)
             guessed = tuple(
@@ -206,7 +216,7 @@ def _minefields(catalogue: Catalogue, request: Request, nodes: Sequence[Node]) -
             if guessed:
                 reason = f"{name} needs {', '.join(guessed)}, which neither the user nor a tool has given"
                 found.append(Minefield("", MinefieldKind.UNSUPPORTED_CALL, name, ungrounded=guessed, reason=reason))
-        elif reading.lasting and not _spoken_of(request, reading):
+        elif reading.lasting and not reading.consent and name not in near and not _spoken_of(request, reading):
             reason = f"{name} cannot be undone, and nobody asked for it"
             found.append(Minefield("", MinefieldKind.HAZARD, name, unless_confirmed=True, reason=reason))
     return tuple(found)

@@ -23,8 +23,12 @@ __all__ = ["Catalogue", "Node", "Request", "Slot", "ToolReading", "chain", "read
 
 HELD = "<return>"
 """Pseudo-parameter of a call's operation: what it returned holds this value."""
-_READ_VERBS = frozenset(("search", "get"))
+_READ_VERBS = frozenset(("search", "get", "convert"))
 _SWITCHES = frozenset(("on", "enabled", "enable", "active", "activate", "state", "status", "value", "turned"))
+_CONSENT = re.compile(
+    r"\bask (?:the )?user (?:before|first|for)\b|\b(?:user|customer)['’]?s? (?:explicit |prior )?(?:confirmation|consent|approval)\b",
+    re.IGNORECASE,
+)
 _LASTING = re.compile(r"\b(?:undone|undo|irreversibl\w*|permanent\w*)\b", re.IGNORECASE)
 
 
@@ -55,6 +59,7 @@ class ToolReading:
         lasting: What it does cannot be undone.
         types: Coarse type by parameter.
         fields: Coarse type by field of its return.
+        consent: Its description says that the user is to be asked before.
         switch: Its boolean parameter that turns something on and off, or ``""``.
     """
 
@@ -64,6 +69,7 @@ class ToolReading:
     described: frozenset[str]
     reads: bool
     lasting: bool
+    consent: bool
     types: Mapping[str, str]
     fields: Mapping[str, str]
     switch: str
@@ -100,12 +106,13 @@ class Catalogue:
         """
         found = []
         for tool, reading in self.tools.items():
-            if not reading.reads:
-                continue
+            if not reading.reads or name in reading.spec.required:
+                continue  # A look-up that needs the very value gives none.
             for key, own in reading.fields.items():
                 if own == kind and (key == name or not kind.startswith("id:")):
-                    found.append((key != name, len(reading.fields), tool, key))
-        return [(tool, key) for _, _, tool, key in sorted(found)]
+                    about = kind.startswith("id:") and not set(concepts(name.removesuffix("_id"))) & reading.nouns
+                    found.append((key != name, about, len(reading.spec.required), len(reading.fields), tool, key))
+        return [(tool, key) for *_, tool, key in sorted(found)]
 
 
 def _read_tool(tool: ToolSpec) -> ToolReading:
@@ -128,7 +135,9 @@ def _read_tool(tool: ToolSpec) -> ToolReading:
     if switch:
         verbs |= {"enable", "disable"}
     nouns = set(concepts(rest)) - VERBS
-    reads = bool(head & _READ_VERBS) and not head & {"create", "send", "delete"}
+    told = words(tool.description)[:1]
+    gets = bool(told) and bool(set(concepts(told[0])) & _READ_VERBS) and not head & {"complete", "enable", "disable"}
+    reads = (bool(head & _READ_VERBS) or gets) and not head & {"create", "send", "delete"}
     return ToolReading(
         tool,
         frozenset(verbs),
@@ -136,6 +145,7 @@ def _read_tool(tool: ToolSpec) -> ToolReading:
         frozenset(concepts(f"{tool.name} {tool.description}")),
         reads,
         not reads and (bool(_LASTING.search(tool.description)) or bool(head & {"delete", "send"})),
+        not reads and bool(_CONSENT.search(tool.description)),
         types,
         fields,
         switch,
@@ -173,7 +183,7 @@ class Request:
     literals: Mapping[str, Any] = field(default_factory=dict)
 
 
-_POLITE = re.compile(r"^(?:please\b|kindly\b|(?:can|could|would|will) you(?: please)?\b|i(?:['’]d| would) like you to\b|[\s,])+")
+_POLITE = re.compile(r"^(?:please\b|kindly\b|(?:can|could|would|will) you(?: please)?\b|i(?:['’]d| would) like you to\b|i (?:want|need|would like|have) to\b(?! know)|[\s,])+")
 _ASKS = re.compile(
     r"^(?:what|when|where|which|who|whose|how|is|are|was|do|does|did|has|have"
     r"|(?:tell|show|give|read|find) me|look up|check (?:if|whether|the|what|which|when)|see (?:if|whether)|find (?:out|the)"
@@ -294,9 +304,31 @@ def chain(catalogue: Catalogue, request: Request, tool: str, wanted: str | None 
                 options.append(Operation(OperationKind.MESSAGE, "question", ((name, Role(RoleSource.FREE)),)))
                 refusable = True
     nodes.append(Node(tuple(options), f"{reading.spec.description.split('.')[0]}, as asked.", tuple(dict.fromkeys(need.after))))
+    finisher = _finisher(catalogue, reading)
+    if finisher is not None:
+        bound = tuple((name, Role(RoleSource.PRODUCER, f"{tool}.{name}")) for name in finisher.spec.required)
+        done = Operation(OperationKind.CALL, finisher.spec.name, bound)
+        nodes.append(Node((done,), f"{finisher.spec.description.split('.')[0]}, as asked.", (len(nodes) - 1,)))
     end = (_REPORT, _REFUSAL) if refusable else (_REPORT,)
     nodes.append(Node(end, "Tell the user how it ended.", (len(nodes) - 1,)))
     return nodes, need.asked
+
+
+_CONFIRMS = frozenset((stem("confirm"), stem("approve"), stem("submit"), stem("finalise"), stem("finalize")))
+
+
+def _finisher(catalogue: Catalogue, reading: ToolReading) -> ToolReading | None:
+    """The second step of what is done in two: a tool that confirms what the first one has made."""
+    for other in catalogue.tools.values():
+        required = other.spec.required
+        if other is reading or other.reads or not required:
+            continue
+        first = words(other.spec.name)[:1] + words(other.spec.description)[:1]
+        if {stem(word) for word in first} & _CONFIRMS and all(
+            other.types[name].startswith("id:") and name in reading.fields for name in required
+        ):
+            return other
+    return None
 
 
 _REPORT = Operation(OperationKind.MESSAGE, "report")
@@ -317,13 +349,13 @@ def _needs(catalogue: Catalogue, request: Request, nodes: list[Node], reading: T
     for name in required:
         if name in ids:
             continue
-        role = _constant(request, reading, name) or _literal(reading.types[name], free, kept)
+        role = _constant(request, reading, name) or _literal(reading.types[name], free, kept, name)
         if role is not None:
             need.bindings[name] = role
             free.pop(role.key, None)
     for name, kind in reading.types.items():
         if name not in required and kind != "bool":
-            role = _literal(kind, free, kept)
+            role = _literal(kind, free, kept, name)
             if role is not None:
                 need.bindings[name] = role
                 free.pop(role.key, None)
@@ -333,6 +365,8 @@ def _needs(catalogue: Catalogue, request: Request, nodes: list[Node], reading: T
         kind = reading.types[name]
         found = producers[name] if name in ids else catalogue.producers(kind, name) if kind in ("phone", "email") else []
         usable = [pair for pair in found if _reachable(catalogue, pair[0], free, set())]
+        # Of equals, the one that takes a value of the request.
+        usable.sort(key=lambda pair: (pair[1] != name, not _takes(catalogue.tools[pair[0]], free)))
         if usable or (name in ids and found):
             tool, key = (usable or found)[0]
             need.after.append(_lookup(catalogue, request, nodes, tool, free, set()))
@@ -357,14 +391,15 @@ def _constant(request: Request, reading: ToolReading, name: str) -> Role | None:
 
 
 def _fits(kind: str, slot: Slot) -> bool:
-    return kind == slot.type or (kind.startswith("any:") and slot.type == "text")
+    return kind == slot.type or (kind.startswith("any:") and slot.type in ("text", "code"))
 
 
-def _literal(kind: str, free: Mapping[str, Slot], kept: set[str]) -> Role | None:
-    for key, slot in free.items():
-        if key not in kept and _fits(kind, slot):
-            return Role(RoleSource.LITERAL, key)
-    return None
+def _literal(kind: str, free: Mapping[str, Slot], kept: set[str], name: str) -> Role | None:
+    """A value of the request for a parameter; one that stands right after the parameter's own word comes first."""
+    fitting = [slot for key, slot in free.items() if key not in kept and _fits(kind, slot)]
+    named = frozenset(concepts(name))
+    best = min(fitting, key=lambda slot: not named & set(concepts(slot.before)), default=None)
+    return None if best is None else Role(RoleSource.LITERAL, best.key)
 
 
 _IDENTIFY = {"name": 0, "text": 1}
@@ -377,10 +412,14 @@ def _identifying(catalogue: Catalogue, tool: str, free: Mapping[str, Slot]) -> S
     return min(able, key=lambda slot: _IDENTIFY.get(slot.type, 2), default=None)
 
 
+def _takes(reading: ToolReading, free: Mapping[str, Slot]) -> bool:
+    return any(_fits(kind, slot) for slot in free.values() for kind in reading.types.values())
+
+
 def _reachable(catalogue: Catalogue, tool: str, free: Mapping[str, Slot], seen: set[str]) -> bool:
     """Whether a lookup can be fed from the request, directly or through other lookups."""
     reading = catalogue.tools[tool]
-    if any(_fits(kind, slot) for slot in free.values() for kind in reading.types.values()):
+    if not reading.types or _takes(reading, free):
         return True
     seen = seen | {tool}
     return any(

@@ -26,6 +26,8 @@ __all__ = ["StageEvaluator", "StageRecord"]
 _LATCHED = 32
 """Closed actions looked back on when a milestone becomes ready."""
 _RISE = 0.05
+_MANY = 3
+"""From so many entities on, a deed done to one after the other is taken for what the request is about."""
 
 
 class StageRecord(NamedTuple):
@@ -373,10 +375,13 @@ class StageEvaluator:
         if deed in self._deeds:
             return False
         self._deeds.add(deed)
-        return any(
+        if any(
             milestone.id in self._settled and match(milestone.operations[:1], action, self._ledger, self.task.literals)
             for milestone in self._current
-        )
+        ):
+            return True
+        alike = sum(other[0] == action.tool for other in self._deeds)
+        return alike >= _MANY and all(self._ledger.grounded(value) for value in (action.arguments or {}).values())
 
     def _settle_rest(self, action: ClosedAction) -> None:
         """The action that ends a request settles what it also meets: there is no later one."""

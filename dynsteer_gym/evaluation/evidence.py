@@ -18,6 +18,7 @@ from dynsteer_gym.language import canonical, extract_literals
 __all__ = ["Ledger", "first_rows", "key_of"]
 
 _MAX_ROWS = 64
+_DECIMAL = re.compile(r"-?\d+\.\d+")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 
 
@@ -26,6 +27,8 @@ def key_of(value: Any) -> str:
     text = str(canonical(value))
     if len(text) > 9 and (text[0] == "+" or text.isdigit()) and text[1:].isdigit():
         return text[-10:]
+    if "." in text and _DECIMAL.fullmatch(text):
+        return text.rstrip("0").removesuffix(".")
     return text
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field
@@ -28,8 +29,9 @@ UNITS = {
 Unit = Literal["kilometre", "mile", "metre", "foot", "celsius", "fahrenheit", "millimetre", "inch"]
 
 
-class Hit(NamedTuple):
-    """For the return schema of ``search_places``."""
+@dataclass(frozen=True)
+class Hit:
+    """A place in a list."""
 
     place_id: str
     name: str
