@@ -6,6 +6,7 @@ Types are ``bool``, ``enum``, ``number``, ``phone``, ``email``, ``datetime``, ``
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -40,7 +41,25 @@ def parameter_type(name: str, schema: Mapping[str, Any]) -> str:
         return "bool"
     if kind in ("integer", "number"):
         return "number"
-    return _text_type(name, str(schema.get("format", "")))
+    found = _text_type(name, str(schema.get("format", "")))
+    if found.startswith("any:") and _NAMELESS.fullmatch(name):
+        return _described_type(str(schema.get("description", ""))) or found
+    return found
+
+
+_NAMELESS = re.compile(r"(?:[a-z]|arg|argument|param|parameter|field|value|input|key)?_?\d*", re.IGNORECASE)
+"""Names of parameters that tell nothing, so that the description has to."""
+_ID_OF = re.compile(r"^(?:the )?ids? of (?:the |an? )?(?:[a-z]+ed |[a-z]+ing )?(\w+)", re.IGNORECASE)
+
+
+@lru_cache(maxsize=4096)
+def _described_type(description: str) -> str:
+    named = _ID_OF.match(description)
+    if named:
+        return f"id:{named.group(1).lower()}_id"
+    first = "_".join(words(description)[:3])
+    kind = _text_type(first, "") if first else ""
+    return "" if kind.startswith(("any:", "id:")) else kind
 
 
 @lru_cache(maxsize=4096)

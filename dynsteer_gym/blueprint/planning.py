@@ -102,16 +102,17 @@ class Catalogue:
 
         Args:
             kind: The parameter's coarse type.
-            name: Its name: an id is produced under the same name only.
+            name: Its name; an id's kind holds the name that it is produced under.
         """
         found = []
         for tool, reading in self.tools.items():
             if not reading.reads or name in reading.spec.required:
                 continue  # A look-up that needs the very value gives none.
             for key, own in reading.fields.items():
-                if own == kind and (key == name or not kind.startswith("id:")):
-                    about = kind.startswith("id:") and not set(concepts(name.removesuffix("_id"))) & reading.nouns
-                    found.append((key != name, about, len(reading.spec.required), len(reading.fields), tool, key))
+                if own == kind:
+                    ident = kind.startswith("id:")
+                    about = ident and not set(concepts(key.removesuffix("_id"))) & reading.nouns
+                    found.append((key != name and not ident, about, len(reading.spec.required), len(reading.fields), tool, key))
         return [(tool, key) for *_, tool, key in sorted(found)]
 
 

@@ -10,7 +10,7 @@ from dynsteer_gym.blueprint.compiler import BlueprintCompiler
 from dynsteer_gym.blueprint.graph import CompiledTask, Milestone, MinefieldKind, OperationKind
 from dynsteer_gym.evaluation.config import EvaluatorConfig
 from dynsteer_gym.evaluation.evidence import Ledger
-from dynsteer_gym.evaluation.matching import Match, match, partial
+from dynsteer_gym.evaluation.matching import Match, match, partial, possible
 from dynsteer_gym.evaluation.policy import UNIFORM, base_tier, next_tiers, paid_quality, stage_score, update_weights
 from dynsteer_gym.evaluation.stopping import Criterion, StopConfig, StopRecord
 from dynsteer_gym.evaluation.windows import window
@@ -27,7 +27,7 @@ _LATCHED = 32
 """Closed actions looked back on when a milestone becomes ready."""
 _RISE = 0.05
 _MANY = 3
-"""From so many entities on, a deed done to one after the other is taken for what the request is about."""
+"""So many times in a row, a deed done to one thing after the other is taken for what the request is about."""
 
 
 class StageRecord(NamedTuple):
@@ -128,6 +128,7 @@ class StageEvaluator:
         self._due: list[_Pending] = []
         self._given: list[_Pending] = []
         self._done: set[str] = set()
+        self._possibly: set[str] = set()
         self._deeds: set[tuple[object, ...]] = set()
         self._latched: dict[str, tuple[ClosedAction, Match]] = {}
         self._weights: Mapping[Dimension, float] = UNIFORM
@@ -369,7 +370,7 @@ class StageEvaluator:
 
     def _another(self, action: ClosedAction) -> bool:
         """Whether what a settled milestone asks for was done to one more entity: a request may be about many."""
-        if not action.writes or action.tool not in self._expected:
+        if not action.writes:
             return False
         deed = (action.tool, *sorted((name, str(value)) for name, value in (action.arguments or {}).items()))
         if deed in self._deeds:
@@ -380,8 +381,8 @@ class StageEvaluator:
             for milestone in self._current
         ):
             return True
-        alike = sum(other[0] == action.tool for other in self._deeds)
-        return alike >= _MANY and all(self._ledger.grounded(value) for value in (action.arguments or {}).values())
+        alike = all(step.tool == action.tool and step.error is None for step in self._actions[-_MANY:])
+        return alike and self.t >= _MANY and all(self._ledger.grounded(value) for value in (action.arguments or {}).values())
 
     def _settle_rest(self, action: ClosedAction) -> None:
         """The action that ends a request settles what it also meets: there is no later one."""
@@ -408,6 +409,8 @@ class StageEvaluator:
                     self._charge(Defect(self.t, "deed undone", Dimension.CORRECTNESS, detail, critical=True), ())
             elif match((plain,), action, self._ledger, self.task.literals):
                 self._done.add(milestone.id)
+            elif milestone.id not in self._possibly and possible(plain, action, self._ledger, self.task.literals):
+                self._possibly.add(milestone.id)
 
     def _settles(self, milestone: Milestone, action: ClosedAction, found: Match) -> None:
         blueprint = self.task.blueprint
@@ -641,7 +644,8 @@ class StageEvaluator:
             return
         for milestone in self._current:
             plain = len(milestone.operations) == 1 and milestone.operations[0].kind == OperationKind.CALL
-            if milestone.certain and plain and milestone.id not in self._done and self._needed(milestone):
+            undone = milestone.id not in self._done and milestone.id not in self._possibly
+            if milestone.certain and plain and undone and self._needed(milestone):
                 self._unreachable = f"{milestone.operations[0].name} ({milestone.id})"
                 return
 
@@ -689,6 +693,7 @@ _LISTS = (
     "_given",
     "_done",
     "_deeds",
+    "_possibly",
     "_latched",
     "_ready",
     "_missing",

@@ -14,7 +14,7 @@ from dynsteer_gym.events import ActionKind, ClosedAction
 from dynsteer_gym.language import MessageAct, canonical, message_act, stem, switch_said, words
 from dynsteer_gym.lexicon import concepts
 
-__all__ = ["Match", "carries", "match", "partial", "ready_frontier"]
+__all__ = ["Match", "carries", "match", "partial", "possible", "ready_frontier"]
 
 
 class Match(NamedTuple):
@@ -94,6 +94,25 @@ def _call(place: int, operation: Operation, action: ClosedAction, ledger: Ledger
         if fits < 2:
             right, reason = 0.0, f"{name} is not the one that the request speaks of"
     return Match(place, bound, right, 0.0, reason, used)
+
+
+def possible(operation: Operation, action: ClosedAction, ledger: Ledger, literals: Mapping[str, Any]) -> bool:
+    """Whether an action that does not meet a call may still have done what it is for: nothing is then proven undone.
+
+    The tool succeeded, no text, name or switch that the request gives is another one, and the rest has some source.
+    """
+    if operation.kind != OperationKind.CALL or action.tool != operation.name or action.error is not None:
+        return False
+    arguments = action.arguments or {}
+    for name, role in operation.bindings:
+        if role.source in (RoleSource.LITERAL, RoleSource.CONSTANT):
+            wanted = literals.get(role.key) if role.source == RoleSource.LITERAL else None
+            worked_out = isinstance(wanted, str) and len(wanted) <= 10 and any(letter.isdigit() for letter in wanted)
+            if not worked_out and not _fits(arguments.get(name), role, ledger, literals):
+                return False
+        elif name in arguments and ledger.grounded(arguments[name]) is False:
+            return False
+    return True
 
 
 def _fits(value: Any, role: Role, ledger: Ledger, literals: Mapping[str, Any]) -> int:
