@@ -12,8 +12,8 @@ from gymnasium.utils import RecordConstructorArgs
 
 from dynsteer_gym.envs.actions import AssistantTurn, ToolCall, openai_message, parse
 from dynsteer_gym.envs.base import ToolEnv
-from dynsteer_gym.envs.sandbox.state import Device, State, headers
 from dynsteer_gym.envs.sandbox.instance import Instance
+from dynsteer_gym.envs.sandbox.state import Device, State, headers
 from dynsteer_gym.envs.sandbox.suite import Sampler
 from dynsteer_gym.envs.sandbox.tooling import ToolError
 from dynsteer_gym.envs.sandbox.tools import TOOLS

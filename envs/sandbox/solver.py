@@ -152,9 +152,7 @@ def _may_be(row: Any, values: Mapping[str, Any]) -> bool:
         if isinstance(value, Span | Number):
             if not value.admits(own):
                 return False
-        elif own != value and type(row).__name__ in _FIXED and name != "status":
-            return False
-        elif name == "status" and own != value:
+        elif (own != value and type(row).__name__ in _FIXED and name != "status") or (name == "status" and own != value):
             return False
     return True
 

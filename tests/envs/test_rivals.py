@@ -24,6 +24,15 @@ def play(env, agent):
     return (score if terminated else 0.0), info
 
 
+class Watched:
+    def __init__(self, agent):
+        self.agent, self.actions = agent, []
+
+    def act(self, observation):
+        self.actions.append(self.agent.act(observation))
+        return self.actions[-1]
+
+
 @pytest.mark.parametrize("fault", sorted(FAULTS))
 def test_a_logged_first_error_is_real_and_without_it_the_run_is_right(fault):
     env = SandboxEnv()
@@ -34,18 +43,14 @@ def test_a_logged_first_error_is_real_and_without_it_the_run_is_right(fault):
             continue
         played += 1
         env.start(instance)
-        actions = []
-        class Watched:
-            def act(self, observation):
-                actions.append(rival.act(observation))
-                return actions[-1]
-        score, _ = play(env, Watched())
+        watched = Watched(rival)
+        score, _ = play(env, watched)
         assert rival.first_error.fault == fault
         assert rival.first_error.harmful == (fault in HARMFUL) == (score < 1.0)
         # Up to the error it does what the expert does; at the error it does not.
         env.start(instance)
         expert, observation = Expert(instance), ""
-        for turn, action in enumerate(actions[: rival.first_error.turn], 1):
+        for turn, action in enumerate(watched.actions[: rival.first_error.turn], 1):
             right = expert.act(observation)
             if turn < rival.first_error.turn and fault != "unsafe_act":
                 assert action == right

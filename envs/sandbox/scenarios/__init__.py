@@ -4,8 +4,7 @@ from dataclasses import replace
 
 from dynsteer_gym.envs.sandbox import families as phone
 from dynsteer_gym.envs.sandbox.draw import Family
-from dynsteer_gym.envs.sandbox.scenarios import calendar, contacts, finance, messaging, retrieval
-from dynsteer_gym.envs.sandbox.scenarios.common import FAMILIES as _own
+from dynsteer_gym.envs.sandbox.scenarios import calendar, common, contacts, finance, messaging, retrieval
 
 __all__ = ["DOMAINS", "FAMILIES", "calendar", "contacts", "finance", "messaging", "retrieval"]
 
@@ -22,7 +21,7 @@ def _domain(family: Family) -> str:
 
 FAMILIES: dict[str, Family] = {
     name: replace(family, domain=_domain(family))
-    for name, family in (*phone.FAMILIES.items(), *_own.items())
+    for name, family in (*phone.FAMILIES.items(), *common.FAMILIES.items())
     # The clock moves here, and that family's answer is the time at the beginning; those in vain are made by a factor.
     if name != "what_time" and not name.endswith("_in_vain")
 }
