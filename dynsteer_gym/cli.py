@@ -14,6 +14,8 @@ import typer
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Stage-wise reward and early stops for tool-using agents.")
 train_app = typer.Typer(no_args_is_help=True, help="Train an agent.")
 app.add_typer(train_app, name="train")
+measures = typer.Typer(no_args_is_help=True, help="Measure how the evaluator does where the truth is known.")
+app.add_typer(measures, name="measure")
 
 
 def _version(value: bool) -> None:
@@ -268,6 +270,28 @@ def bench(
     from dynsteer_gym.benchmark import measure
 
     figures = measure(tell=lambda name, value: typer.echo(f"{name:<20} {value}"))
+    if out is not None:
+        out.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+@measures.command("suite")
+def measure_the_suite(
+    split: Annotated[str, typer.Option(help="train, validation, test or all.")] = "all",
+    seed: Annotated[int, typer.Option(help="Decides where rivals err.")] = 0,
+    out: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None,
+) -> None:
+    """Experts and rivals of dynsteer-509 under the evaluator: false stops, first errors located, steps saved."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from dynsteer_gym.measure import measure_suite
+
+    figures = measure_suite(split, seed)
+    names = ("runs", "success", "stage_score", "stopped", "false_stops", "steps_saved", "located")
+    table = Table("agent", *names, title=f"dynsteer-509, split {split}: stops of the paper, played on (virtual)")
+    for agent, entry in figures.items():
+        table.add_row(agent, *["" if entry[name] is None else str(entry[name]) for name in names])
+    Console().print(table)
     if out is not None:
         out.write_text(json.dumps(figures, indent=2) + "\n")
 

@@ -140,8 +140,8 @@ class WorldSettings(_Checked):
 
     Attributes:
         backend: The world: ``builtin``.
-        suite: Suite of scenarios: ``phone``, ``phone-long``, ``phone-fixed``.
-        split: Split of the suite: ``train``, ``unseen``, ``paraphrased``, ``held_out``.
+        suite: Suite of scenarios: ``phone``, ``phone-long``, ``phone-fixed``, ``endless``, ``dynsteer-509``.
+        split: Split of the suite, such as ``train``; each suite has its own.
         families: Only scenarios of these families (operators' choice; agents never see them), or ``None``.
         weights: Sampling weights by family, or ``None`` for equal ones.
         max_turns: The most assistant turns, or ``None`` for the suite's own limit.

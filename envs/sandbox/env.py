@@ -54,11 +54,11 @@ class _Snapshot(NamedTuple):
 
 
 class SandboxEnv(ToolEnv, RecordConstructorArgs):
-    """A phone with settings, contacts, messages, reminders and a calendar, and a scripted user who asks for things.
+    """A phone, a bank and an atlas, and a scripted user who asks for things.
 
     The native score is the product over the talk's requests of how far each holds with nothing else changed; it is paid
-    as reward at the end. A write that cannot be undone and that nobody asked for ends the episode with score 0
-    (``info["world_end"]``).
+    as reward at the end. A minefield (in the suites of the phone alone: a write that cannot be undone and that nobody
+    asked for) ends the episode with score 0 (``info["world_end"]``).
 
     >>> env = SandboxEnv()
     >>> obs, info = env.reset(options={"scenario": "add_contact/0"})
@@ -83,8 +83,8 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
         """Makes the world.
 
         Args:
-            suite: ``phone``, ``phone-long`` or ``phone-fixed``.
-            split: ``train``, ``unseen``, ``paraphrased`` or ``held_out``.
+            suite: ``phone``, ``phone-long``, ``phone-fixed``, ``endless`` or ``dynsteer-509``.
+            split: A split of the suite, such as ``train``; ``ConfigurationError`` lists the suite's own.
             families: Only these families, or ``None`` for all of the split.
             weights: Sampling weights by family.
             max_turns: The most assistant turns, or ``None`` for the suite's own limit.
@@ -196,7 +196,7 @@ class SandboxEnv(ToolEnv, RecordConstructorArgs):
 
         Args:
             seed: Decides this scenario and the ones of later resets without a seed.
-            options: ``{"scenario": "family/number"}`` plays one scenario.
+            options: ``{"scenario": name or task id}`` plays one scenario.
 
         Raises:
             ConfigurationError: An option is unknown, of the wrong type, or names no scenario.

@@ -212,9 +212,10 @@ def _families(suite: str, split: str) -> tuple[Mapping[str, Family], tuple[str, 
     """All families of a suite by name, and the names of a split's own."""
     if suite in PHONE_SUITES:
         return FAMILIES, HELD_OUT if split == "held_out" else TRAINED
+    from dynsteer_gym.envs.sandbox import scenarios
     from dynsteer_gym.envs.sandbox.recipes import family_split
-    from dynsteer_gym.envs.sandbox.scenarios import FAMILIES as every
 
+    every = scenarios.FAMILIES
     part = "train" if split in PHONE_SPLITS else split
     return every, tuple(name for name in every if part in (family_split(name), "all"))
 

@@ -258,3 +258,72 @@ def test_drawings_name_every_milestone():
     blueprint = BlueprintCompiler().compile(view('Borrow the book "Dune".')).blueprint
     for drawn in (dot(blueprint), svg(blueprint), text(blueprint)):
         assert all(milestone.id in drawn for milestone in blueprint.milestones)
+
+
+NAMELESS = (
+    ToolSpec("function_1", "Search the books of the library by title.", schema(title="string"), ROW),
+    ToolSpec(
+        "function_2",
+        "Borrow a book of the library.",
+        {"type": "object", "properties": {"arg_1": {"type": "string", "description": "Id of the book."}}, "required": ["arg_1"]},
+        {"type": "boolean"},
+    ),
+)
+
+
+def test_a_name_that_tells_nothing_is_read_by_its_description():
+    task = BlueprintCompiler().compile(TaskView("t", 'Borrow the book "Dune".', NAMELESS))
+    assert names(task.blueprint) == [("function_1",), ("function_2",), ("report",)]
+    assert task.blueprint.milestones[1].operations[0].bindings == (("arg_1", Role(RoleSource.PRODUCER, "function_1.book_id")),)
+
+
+REMIND = ToolSpec(
+    "add_reminder",
+    "Add a new reminder.",
+    {"type": "object", "properties": {"title": {"type": "string"}, "due": {"type": "string", "format": "date-time"}}, "required": ["title", "due"]},
+    {"type": "boolean"},
+)
+
+
+@pytest.mark.parametrize(
+    ("request_", "source"),
+    [
+        ('Remind me of "Tea" at 2026-03-10 15:00.', RoleSource.LITERAL),
+        ('Remind me of "Tea" tomorrow.', RoleSource.FREE),
+        ('Remind me of "Tea" in 20 minutes.', RoleSource.FREE),
+        ('Remind me of "Tea" next Friday.', RoleSource.FREE),
+        ('Remind me of "Tea".', RoleSource.USER),
+    ],
+)
+def test_a_time_that_is_told_in_its_own_way_is_worked_out_and_not_asked_for(request_, source):
+    blueprint = BlueprintCompiler().compile(TaskView("t", request_, (REMIND,))).blueprint
+    deed = next(m for m in blueprint.milestones if m.operations[0].name == "add_reminder")
+    assert dict(deed.operations[0].bindings)["due"].source == source
+    assert bool(blueprint.minefields) == (source == RoleSource.USER)
+
+
+PREPARE = ToolSpec("prepare_order", "Prepare an order of goods.", schema(("title",), title="string"), ROW["items"] | {"properties": {"order_id": {"type": "string"}}})
+CONFIRM = ToolSpec("confirm_order", "Confirm a prepared order. Ask the user before.", schema(("order_id",), order_id="string"), {"type": "boolean"})
+
+
+def test_what_is_done_in_two_steps_has_both_and_needs_consent_where_the_description_says_so():
+    blueprint = BlueprintCompiler().compile(TaskView("t", 'Order the goods "Dune".', (PREPARE, CONFIRM))).blueprint
+    assert names(blueprint) == [("prepare_order",), ("confirm_order",), ("report",)]
+    assert blueprint.milestones[1].operations[0].bindings == (("order_id", Role(RoleSource.PRODUCER, "prepare_order.order_id")),)
+    hazard = next(m for m in blueprint.minefields if m.tool == "confirm_order" and m.kind == MinefieldKind.HAZARD)
+    assert hazard.unless_confirmed
+
+
+def test_of_two_sources_of_an_id_the_one_that_takes_a_value_of_the_request_is_planned_and_the_other_will_do():
+    every = ToolSpec("list_books", "List the books of the library.", schema(), ROW)
+    blueprint = BlueprintCompiler().compile(TaskView("t", 'Borrow the book "Dune".', (every, *TOOLS))).blueprint
+    assert blueprint.milestones[0].operations[0].name == "search_books"
+    assert "list_books" in {operation.name for operation in blueprint.milestones[0].operations}
+
+
+def test_two_values_of_one_type_go_to_the_parameters_whose_words_stand_before_them():
+    move = ToolSpec("file_note", "File a note.", schema(("note", "folder"), note="string", folder="string"), {"type": "boolean"})
+    for text in ('File the note "A" in the folder "B".', 'File, in the folder "B", the note "A".'):
+        task = BlueprintCompiler().compile(TaskView("t", text, (move,)))
+        bound = dict(task.blueprint.milestones[0].operations[0].bindings)
+        assert {name: task.literals[role.key] for name, role in bound.items()} == {"note": "A", "folder": "B"}

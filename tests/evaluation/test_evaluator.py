@@ -414,3 +414,88 @@ def test_presets_of_stops_are_nested():
     none, provable, paper = (StopConfig.preset_named(name) for name in ("none", "provable", "paper"))
     for field in ("minefield", "provable", "structural", "low_quality", "stagnation"):
         assert bool(getattr(none, field)) <= bool(getattr(provable, field)) <= bool(getattr(paper, field))
+
+
+BULK = graph({"m0": op("drop", id=Role(RoleSource.PRODUCER, "find.id")), "m1": message("report")}, [("m0", "m1")])
+
+
+def dropped(key):
+    return (StateDelta("things", key, {"id": key}, None),)
+
+
+def test_a_deed_done_to_one_thing_after_the_other_is_progress_and_the_same_again_is_not():
+    rows = [{"id": f"k{number}", "name": "Ada Berg"} for number in range(9)]
+    stream = Stream(BULK, stop=StopConfig(stagnation=3))
+    stream.call("find", rows, name="Ada Berg")
+    assert [stream.call("drop", True, writes=dropped(row["id"]), id=row["id"]) for row in rows] == [None] * 9
+    ends = [stream.call("drop", True, writes=dropped("k8"), id="k8") for _ in range(3)]
+    assert ends[:2] == [None, None]
+    assert ends[2].criterion is Criterion.STAGNATION
+
+
+def test_many_alike_deeds_that_the_blueprint_does_not_know_are_progress_only_with_grounded_arguments():
+    def run(source):
+        stream = Stream(SENDING, stop=StopConfig(stagnation=5))
+        stream.call("list", [{"id": f"k{number}"} for number in range(9)])
+        return [stream.call("tag", True, writes=dropped(f"{source}{number}"), id=f"{source}{number}") for number in range(9)]
+
+    assert run("k") == [None] * 9
+    assert any(stop is not None and stop.criterion is Criterion.STAGNATION for stop in run("made_up_"))
+
+
+@pytest.mark.parametrize(
+    ("wanted", "given", "fits"),
+    [
+        ("2026-03-10", "2026-03-10 15:00", True),
+        ("15:00", "2026-03-10 15:00", True),
+        ("9:00", "2026-03-10 09:00", True),
+        ("2026-03-11", "2026-03-10 15:00", False),
+        ("16:00", "2026-03-10 15:00", False),
+        ("228.00", 228.0, True),
+        ("17.50", 17.5, True),
+        ("17.50", 17.05, False),
+        ("DE44 5001 0517 5407 3249 31", "DE44500105175407324931", True),
+    ],
+)
+def test_a_value_of_the_request_is_met_by_what_means_the_same(wanted, given, fits):
+    task = graph({"m0": op("put", it=NAME)})
+    stream = Stream(CompiledTask(task.blueprint, {"r0/name:0": wanted}))
+    stream.call("put", True, writes=SENT, it=given)
+    assert bool(stream.evaluator.settled) == fits
+
+
+def test_a_day_and_an_hour_told_one_after_the_other_ground_a_moment():
+    stream = Stream()
+    ledger = stream.evaluator._ledger
+    ledger.reply("When?", "On 2026-03-10.")
+    assert ledger.grounded("2026-03-10 15:00") is False
+    ledger.reply("At what time?", "At 15:00.")
+    assert ledger.grounded("2026-03-10 15:00") is True
+
+
+def test_an_id_is_as_good_from_another_look_up_but_not_from_what_the_agent_made():
+    for tool, writes, settles in (("browse", (), True), ("make", SENT, False)):
+        stream = Stream(graph({"m0": op("drop", id=Role(RoleSource.PRODUCER, "find.id"))}))
+        stream.call(tool, [{"id": "k1", "name": "Ada Berg"}], writes=writes)
+        stream.call("drop", True, writes=dropped("k1"), id="k1")
+        assert bool(stream.evaluator.settled) == settles
+
+
+@pytest.mark.parametrize(("value", "stopped"), [("k1", False), ("made_up", True)])
+def test_nothing_is_out_of_reach_that_a_call_with_grounded_arguments_may_have_done(value, stopped):
+    task = graph({"m0": op("drop", id=Role(RoleSource.PRODUCER, "find.id")), "m1": message("report")}, [("m0", "m1")])
+    tools = (ToolSpec("drop", "Drop.", {"type": "object", "properties": {"id": {"type": "string"}}}),)
+    view = TaskView("t", "Drop it.", tools, max_requests=2)
+    evaluator = StageEvaluator(task, view, EvaluatorConfig(stop=StopConfig.preset_named("provable")))
+    for event in (
+        Event(EventKind.USER_MESSAGE, 0, view.request),
+        Event(EventKind.TOOL_CALL, 1, "", "a", "make", {}),
+        Event(EventKind.TOOL_RETURN, 1, "", "a", "make", None, {"id": "k1"}, None, SENT),
+        Event(EventKind.TOOL_CALL, 2, "", "b", "drop", {"id": value}),
+        Event(EventKind.TOOL_RETURN, 2, "", "b", "drop", None, True, None, dropped(value)),
+        Event(EventKind.ASSISTANT_MESSAGE, 3, "Done."),
+        Event(EventKind.USER_MESSAGE, 3, "Next.", new_request=True),
+    ):
+        evaluator.observe(event)
+    stop = evaluator.close_turn()
+    assert (stop is not None and stop.criterion is Criterion.UNREACHABLE) == stopped
