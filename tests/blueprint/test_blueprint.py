@@ -323,7 +323,7 @@ def test_of_two_sources_of_an_id_the_one_that_takes_a_value_of_the_request_is_pl
 
 def test_two_values_of_one_type_go_to_the_parameters_whose_words_stand_before_them():
     move = ToolSpec("file_note", "File a note.", schema(("note", "folder"), note="string", folder="string"), {"type": "boolean"})
-    for text in ('File the note "A" in the folder "B".', 'File, in the folder "B", the note "A".'):
-        task = BlueprintCompiler().compile(TaskView("t", text, (move,)))
+    for asked in ('File the note "A" in the folder "B".', 'File, in the folder "B", the note "A".'):
+        task = BlueprintCompiler().compile(TaskView("t", asked, (move,)))
         bound = dict(task.blueprint.milestones[0].operations[0].bindings)
         assert {name: task.literals[role.key] for name, role in bound.items()} == {"note": "A", "folder": "B"}
