@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 __all__ = ["ConfigurationError", "DynSTEERError"]
 
 
@@ -11,3 +13,6 @@ class DynSTEERError(ValueError):
 
 class ConfigurationError(DynSTEERError):
     """A setting is unknown, of the wrong type or out of range."""
+
+
+logging.getLogger("dynsteer_gym").addHandler(logging.NullHandler())  # A library is silent until asked.

@@ -57,7 +57,7 @@ class EnvBatch:
             core.act(action if discrete is None else discrete.translate(int(action)))
             for (discrete, core), action in zip(parts, actions, strict=True)
         ]
-        self._review([core for _, core in parts])
+        self._review([core for _, core in parts], outcomes)
         results: list[Result] = []
         for place, ((discrete, core), outcome) in enumerate(zip(parts, outcomes, strict=True)):
             observation, reward, terminated, truncated, info = core.finish(outcome)
@@ -69,7 +69,7 @@ class EnvBatch:
                 results.append((observation, reward, terminated, truncated, info))
         return results
 
-    def _review(self, cores: list[DynSTEERWrapper]) -> None:
+    def _review(self, cores: list[DynSTEERWrapper], outcomes: Sequence[Any]) -> None:
         waiting = cores
         while waiting:
             requests: list[Any] = []
@@ -83,12 +83,30 @@ class EnvBatch:
                     requests.extend(due)
             if not requests:
                 return
-            reviews = self._judge.review(requests)
+            try:
+                reviews = self._judge.review(requests)
+            except Exception:
+                self._one_by_one(owners, requests, dict(zip(map(id, cores), outcomes, strict=True)))
+                return
             start = 0
             for core, count in owners:
                 core.evaluator.apply(reviews[start : start + count])
                 start += count
             waiting = [core for core, _ in owners]
+
+
+    def _one_by_one(self, owners: list[tuple[Any, int]], requests: list[Any], outcomes: dict[int, Any]) -> None:
+        """After a batch that failed: each env by itself, so that only those whose review fails are at fault."""
+        start = 0
+        for core, count in owners:
+            due = requests[start : start + count]
+            start += count
+            try:
+                while due:
+                    core.evaluator.apply(self._judge.review(due))
+                    due = core.evaluator.reviews()
+            except Exception as error:
+                core.mark_fault(outcomes[id(core)], "judge", error)
 
 
 class DynSTEERVectorEnv(gym.vector.VectorEnv[Any, Any, Any]):

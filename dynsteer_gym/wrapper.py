@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import logging
 from typing import TYPE_CHECKING, Any, Self
 
 import gymnasium as gym
@@ -118,10 +119,13 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         outcome = self.act(action)
         evaluator = self.evaluator
         assert evaluator is not None
-        requests = evaluator.reviews()
-        while requests:
-            evaluator.apply(self.judge.review(requests))
+        try:
             requests = evaluator.reviews()
+            while requests:
+                evaluator.apply(self.judge.review(requests))
+                requests = evaluator.reviews()
+        except Exception as error:
+            self.mark_fault(outcome, "judge", error)
         return self.finish(outcome)
 
     # A vector env runs the parts of a step one by one, and reviews all its envs' requests in one batch between them.
@@ -130,9 +134,29 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         """First part of a step: the world runs the turn, the evaluator sees its events."""
         if self.evaluator is None or self._ended:
             raise gym.error.ResetNeeded("Cannot call env.step() before calling env.reset(), or after an episode has ended")
-        observation, reward, terminated, truncated, info = self.env.step(action)  # type: ignore[arg-type]
-        self.step_events = self._base.drain_events()
-        return observation, float(reward), terminated, truncated, info
+        try:
+            outcome = self.env.step(action)  # type: ignore[arg-type]
+            self.step_events = self._base.drain_events()
+            return _checked(outcome)
+        except (gym.error.Error, ConfigurationError):
+            raise  # A misuse, and no fault of the world.
+        except Exception as error:
+            self.step_events = []
+            return self.mark_fault(("", 0.0, False, True, {"messages": []}), "world", error)
+
+    def mark_fault(
+        self, outcome: tuple[str, float, bool, bool, dict[str, Any]], who: str, error: Exception
+    ) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Marks a step in which world, user or judge failed: ``info["fault"]``, for trainers to drop the episode.
+
+        Args:
+            outcome: The step so far; its ``info`` is marked.
+            who: What failed.
+            error: How.
+        """
+        _LOG.warning("a fault of the %s ends the episode", who, exc_info=error)
+        outcome[4]["fault"] = f"{who}: {type(error).__name__}: {error}"[:500]
+        return outcome
 
     def finish(self, outcome: tuple[str, float, bool, bool, dict[str, Any]]) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """Last part of a step, after its reviews: stop criteria and reward."""
@@ -142,6 +166,8 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         world_end = info.get("world_end")
         fault = info.get("fault")
         true_end = terminated and not fault
+        if fault:
+            terminated, truncated = False, True
         stop = None
         if not true_end and not fault:
             stop = evaluator.close_turn()
@@ -149,7 +175,11 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 terminated, truncated = True, False
         native: float | None = None
         if true_end:
-            native = float(info["native_score"]) if "native_score" in info else float(self._base.native_score())
+            try:
+                native = _native(info["native_score"] if "native_score" in info else self._base.native_score())
+            except Exception as error:
+                self.mark_fault(outcome, "world", error)
+                fault, terminated, truncated = info["fault"], False, True
         stages = evaluator.take_stages()
         if fault:
             reward, components = 0.0, {}
@@ -244,6 +274,31 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         return other
 
 
+def _checked(outcome: Any) -> tuple[str, float, bool, bool, dict[str, Any]]:
+    """A world's step, of the types that Gymnasium asks for.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    observation, reward, terminated, truncated, info = outcome
+    if not isinstance(observation, str) or not isinstance(info, dict):
+        raise TypeError(f"step gave {type(observation).__name__} and {type(info).__name__}, and not a text and a dict")
+    return observation, float(reward), bool(terminated), bool(truncated), info
+
+
+def _native(value: Any) -> float:
+    """A native score.
+
+    Raises:
+        ValueError: It is no number in [0, 1].
+    """
+    score = float(value)
+    if not 0.0 <= score <= 1.0:
+        raise ValueError(f"the native score is {value!r}, and not in [0, 1]")
+    return score
+
+
+_LOG = logging.getLogger("dynsteer_gym")
 _COMPILER: list[BlueprintCompiler] = []
 
 

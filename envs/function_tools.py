@@ -28,6 +28,7 @@ class Tool:
 
     Attributes:
         name: The function's name.
+        function: The function.
         spec: What the agent is shown.
     """
 
@@ -39,7 +40,7 @@ class Tool:
             context: Its first parameter is the world's state and no argument of the tool.
         """
         self.name = function.__name__
-        self._function = function
+        self.function = function
         hints = get_type_hints(function, include_extras=True)
         summary, described = _docstring(function)
         given: dict[str, Any] = {}
@@ -66,7 +67,7 @@ class Tool:
         Raises:
             ToolError: The arguments do not hold, or the world refuses.
         """
-        return self._function(context, **self.check(arguments))
+        return self.function(context, **self.check(arguments))
 
     def run(self, context: Any, checked: dict[str, Any]) -> Any:
         """Runs with checked arguments.
@@ -74,7 +75,7 @@ class Tool:
         Raises:
             ToolError: The world refuses.
         """
-        return self._function(context, **checked)
+        return self.function(context, **checked)
 
     def check(
         self, arguments: dict[str, Any], shown: ToolSpec | None = None, names: Mapping[str, str] | None = None
