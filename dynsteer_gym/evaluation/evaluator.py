@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dynsteer_gym.blueprint.compiler import BlueprintCompiler
 from dynsteer_gym.blueprint.graph import CompiledTask, Milestone, MinefieldKind, OperationKind
 from dynsteer_gym.evaluation.config import EvaluatorConfig
-from dynsteer_gym.evaluation.evidence import Ledger
+from dynsteer_gym.evaluation.evidence import Ledger, options_of
 from dynsteer_gym.evaluation.matching import Match, match, partial, possible
 from dynsteer_gym.evaluation.policy import UNIFORM, base_tier, next_tiers, paid_quality, stage_score, update_weights
 from dynsteer_gym.evaluation.stopping import Criterion, StopConfig, StopRecord
@@ -111,6 +111,9 @@ class StageEvaluator:
         self._compiler = compiler
         self._max_turns = max_turns
         self._ledger = Ledger()
+        options = options_of(view.tools)
+        if options:
+            self._ledger.offer(options)
         self.k = 0
         self.t = 0
         self._turn = 0

@@ -12,12 +12,24 @@ from typing import Any
 
 from dynsteer_gym.events import STRUCTURAL_ERRORS, ActionKind, ClosedAction, ErrorKind
 from dynsteer_gym.judges.base import Defect, Dimension
-from dynsteer_gym.kinds import field_type, rows_of
-from dynsteer_gym.language import canonical, extract_literals
+from dynsteer_gym.kinds import field_type, plain_schema, rows_of
+from dynsteer_gym.language import canonical, extract_literals, stem, words
+from dynsteer_gym.lexicon import FUNCTION_WORDS
+from dynsteer_gym.task import ToolSpec
 
-__all__ = ["Ledger", "first_rows", "key_of"]
+__all__ = ["Ledger", "first_rows", "key_of", "options_of"]
 
 _MAX_ROWS = 64
+_NEW_WORDS = 3
+_UNHELPFUL = re.compile(
+    r"\b(?:don['’]?t know|do not know|no idea|not sure|cannot add|can['’]?t add|said all|all i know|just do|(?:asked|asking) for"
+    r"|(?:not|no) answer|waiting|never mind|already (?:said|told))\b",
+    re.IGNORECASE,
+)
+_MAX_NESTED = 2048
+_SUM = re.compile(r"(?=.*\d)(?=.*[-+*/])[\d\s.,()+*/%-]+(?<=[\d)])(?<!\d{4}-\d\d-\d\d)")
+_DAY = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-\d{2}")
+_MONTHS = "january february march april may june july august september october november december".split()
 _DECIMAL = re.compile(r"-?\d+\.\d+")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}")
 
@@ -37,6 +49,27 @@ def first_rows(value: Any) -> Iterator[Mapping[str, Any]]:
     return islice(rows_of(value), _MAX_ROWS)
 
 
+_OPTIONS: dict[int, tuple[Any, frozenset[str]]] = {}
+
+
+def options_of(tools: tuple[ToolSpec, ...]) -> frozenset[str]:
+    """Keys of the options that the schemas of a catalogue list; read once for each catalogue object."""
+    known = _OPTIONS.get(id(tools))
+    if known is not None and known[0] is tools:
+        return known[1]
+    found = {
+        key_of(option)
+        for tool in tools
+        for schema in tool.properties.values()
+        for option in plain_schema(schema).get("enum", ())
+        if isinstance(option, str)
+    }
+    if len(_OPTIONS) >= 1024:
+        _OPTIONS.clear()
+    _OPTIONS[id(tools)] = (tools, frozenset(found))
+    return _OPTIONS[id(tools)][1]
+
+
 class Ledger:
     """Sources of values: what the user said, what tools returned, which rows the request speaks of.
 
@@ -52,6 +85,7 @@ class Ledger:
         """Starts empty."""
         self._known: set[str] = set()
         self._said = ""
+        self._words: set[str] = set()
         self._produced: dict[str, dict[str, int]] = {}
         self._fields: dict[str, tuple[str, ...]] = {}
         self._supports: dict[str, int] = {}
@@ -63,6 +97,10 @@ class Ledger:
         self.confirmed = False
         self.blocked = False
         self.unanswered: list[str] = []
+
+    def offer(self, options: frozenset[str]) -> None:
+        """Takes in the options that schemas list: any of them may be chosen."""
+        self._known |= options
 
     def fork(self) -> Ledger:
         """An independent copy."""
@@ -76,6 +114,7 @@ class Ledger:
         other._calls = dict(self._calls)
         other.focus = dict(self.focus)
         other.told = set(self.told)
+        other._words = set(self._words)
         other.unanswered = list(self.unanswered)
         return other
 
@@ -85,6 +124,7 @@ class Ledger:
         self.focus, self.told, self.unanswered = {}, set(), []
         self.confirmed = self.blocked = False
         self._said = f"{self._said} {text.casefold()}"[-20_000:]
+        self._words |= {stem(word) for word in words(text)}
         for literal in extract_literals(text):
             key = key_of(literal.value)
             self._known.add(key)
@@ -105,6 +145,10 @@ class Ledger:
             self._known.add(key)
             self.told.add(key)
             self.focus.setdefault(key, literal.type)
+        new = {stem(word) for word in words(text)} - self._words - FUNCTION_WORDS
+        self._words |= new
+        # In free talk an answer may bring no value and still say something.
+        fresh = fresh or (len(new) >= _NEW_WORDS and not _UNHELPFUL.search(text))
         start = text.lstrip().lower()
         agreed = start.startswith(("yes", "sure", "ok", "go ahead", "please do", "right", "correct"))
         fresh = fresh or (agreed and not self.confirmed)
@@ -131,6 +175,8 @@ class Ledger:
         scored: list[tuple[int, list[tuple[str, str, Any]]]] = []
         for row in rows:
             held = [(name, key_of(item), item) for name, item in row.items() if isinstance(item, str | int | float)]
+            if len(held) < len(row):
+                self._nested(row)
             keys = {key for _, key, _ in held}
             support = sum(key in keys or (kind == "name" and any(key in own for own in keys)) for key, kind in focus.items())
             scored.append((support, held))
@@ -152,6 +198,21 @@ class Ledger:
                     kind = field_type(name, item)
                     if kind in ("phone", "email") or kind.startswith("id:"):
                         focus.setdefault(key, kind)
+
+    def _nested(self, row: Mapping[str, Any]) -> None:
+        """What stands deeper in a return is known too: values, and keys that are ids of what they hold."""
+        waiting: list[Any] = [item for item in row.values() if isinstance(item, dict | list | tuple)]
+        for _ in range(_MAX_NESTED):
+            if not waiting:
+                return
+            node = waiting.pop()
+            if isinstance(node, dict):
+                self._known.update(key_of(name) for name in node)
+                waiting.extend(node.values())
+            elif isinstance(node, list | tuple):
+                waiting.extend(node)
+            elif isinstance(node, str | int | float):
+                self._known.add(key_of(node))
 
     def produced(self, role: str, value: Any) -> int | None:
         """How well the row that gave a value fits the request.
@@ -200,10 +261,20 @@ class Ledger:
             key = key_of(value)
             if key in self._known or (len(key) > 2 and key in self._said):
                 return True
+            if _SUM.fullmatch(key):
+                return None
+            if _DAY.fullmatch(key) and self._told_day(key):
+                return True
             if _MOMENT.fullmatch(key) and all(part in self._said or part in self._known for part in (key[:10], key[11:])):
                 return True  # A day and an hour that were told one after the other.
             return None if isinstance(value, str) and len(value.split()) > 1 and not key[0].isdigit() else False
         return None
+
+    def _told_day(self, day: str) -> bool:
+        """Whether a day was told as people write it: May 20, 20th of May."""
+        month, number = _MONTHS[int(day[5:7]) - 1], str(int(day[8:]))
+        wanted = rf"\b(?:{month}|{month[:3]})\.? {number}(?:st|nd|rd|th)?\b|\b{number}(?:st|nd|rd|th)? (?:of )?(?:{month}|{month[:3]})\b"
+        return re.search(wanted, self._said) is not None
 
     def inspect(self, action: ClosedAction, expected: frozenset[str], fresh: bool) -> tuple[tuple[Defect, ...], int]:
         """What a closed call or message did wrong, by rules; to be called before its return is taken in.
