@@ -274,6 +274,55 @@ def bench(
         out.write_text(json.dumps(figures, indent=2) + "\n")
 
 
+@app.command("replay")
+def replay_rollouts(
+    rollouts: Annotated[Path, typer.Argument(help="Rollouts in OpenAI chat format, .jsonl or .jsonl.gz: one object with messages a line.")],
+    tools: Annotated[Path, typer.Option(help="The tools on offer, in OpenAI's format.")],
+    out: Annotated[Path | None, typer.Option("--json", help="Write figures and reports; a run that was killed goes on from there.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page.")] = None,
+    stop: Annotated[str, typer.Option(help="Stops, virtual: none, provable or paper.")] = "paper",
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; all cores by default.")] = None,
+) -> None:
+    """Replay recorded rollouts through blueprint, stages, judge and virtual stops."""
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+    from dynsteer_gym.replay import read_lines
+    from dynsteer_gym.replay_job import evaluate_file, figures
+    from dynsteer_gym.replay_page import write_page
+
+    console = Console()
+    partial = None if out is None else out.with_name(f"{out.name}.partial.jsonl")
+    total = sum(1 for _ in read_lines(rollouts))
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("replaying", total=total)
+        records = evaluate_file(
+            rollouts, tools, stop=stop, workers=workers, partial=partial, progress=lambda done: progress.update(task, completed=done)
+        )
+    found = figures(records)
+    table = Table("figure", "value", title=str(rollouts.name))
+    known = found.get("outcomes")
+    for name in ("rollouts", "score", "coverage", "ms"):
+        table.add_row(name, str(found[name]))
+    for criterion, count in found["stops"].items():
+        table.add_row(f"virtual stops: {criterion}", str(count))
+    if known:
+        table.add_row("successes", f"{known['successes']} of {known['known']}")
+        table.add_row("AUROC of the stage score", str(known["auroc"]))
+        table.add_row("false stops on successes", str(known["false_stops"]))
+        saved = known["saved_failing"]
+        table.add_row("turns saved on failures", f"{saved['of_sums']} of all; mean ratio {saved['mean']}")
+    console.print(table)
+    for line in found["bad_lines"]:
+        typer.echo(f"line {line['line']}: {line['problem']}", err=True)
+    if html is not None:
+        write_page(html, f"Replay of {rollouts.name}", found, records)
+    if out is not None and partial is not None:
+        out.write_text(json.dumps({"figures": found, "rollouts": records}, ensure_ascii=False), encoding="utf-8")
+        partial.unlink(missing_ok=True)
+
+
 @measures.command("suite")
 def measure_the_suite(
     split: Annotated[str, typer.Option(help="train, validation, test or all.")] = "all",

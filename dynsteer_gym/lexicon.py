@@ -15,10 +15,10 @@ __all__ = ["FUNCTION_WORDS", "IMPERATIVES", "VERBS", "concepts", "concepts_of", 
 
 _SYNONYMS: dict[str, str] = {
     # Actions.
-    "create": "add create make new insert save store record register enter put plan note jot set set-up compose schedule prepare",
+    "create": "add create make new insert save store record register enter put plan note jot set set-up compose schedule prepare book reserve purchase buy order",
     "delete": "delete remove erase drop discard clear scrap wipe rid cancel trash strike",
     "cancel": "cancel call-off abort scrap delete drop remove",
-    "update": "update change edit modify correct fix replace alter adjust revise switch-to new set",
+    "update": "update change edit modify correct fix replace alter adjust revise switch-to new set upgrade downgrade",
     "move": "move reschedule postpone shift push delay bring-forward defer change",
     "send": "send write tell notify inform forward ping drop-line let-know pay transfer reply",
     "search": "search find look lookup retrieve query fetch locate list show",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -79,12 +80,10 @@ def read_lines(path: Path) -> Iterator[Line]:
     Raises:
         ConfigurationError: The file cannot be opened.
     """
-    try:
-        opened = gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    except OSError as error:
-        raise ConfigurationError(f"{path} cannot be opened: {error.strerror}") from error
+    if not path.is_file() or not os.access(path, os.R_OK):
+        raise ConfigurationError(f"{path} is no file that can be read")
     number = 0
-    with opened as file:
+    with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         while True:
             number += 1
             try:

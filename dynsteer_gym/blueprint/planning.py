@@ -184,7 +184,7 @@ class Request:
     literals: Mapping[str, Any] = field(default_factory=dict)
 
 
-_POLITE = re.compile(r"^(?:please\b|kindly\b|(?:can|could|would|will) you(?: please)?\b|i(?:['’]d| would) like you to\b|i (?:want|need|would like|have) to\b(?! know)|[\s,])+")
+_POLITE = re.compile(r"^(?:please\b|kindly\b|(?:can|could|would|will) you(?: please)?\b|i(?:['’]d| would) like you to\b|i (?:want|need|would like|have) to\b(?! know)|i(?:['’]d| would) like to\b(?! know)|i(?:['’]m| am) (?:looking|trying|hoping) to\b|(?:hi|hello|hey)(?: there)?[!,. ]+|[\s,])+")
 _ASKS = re.compile(
     r"^(?:what|when|where|which|who|whose|how|is|are|was|do|does|did|has|have"
     r"|(?:tell|show|give|read|find) me|look up|check (?:if|whether|the|what|which|when)|see (?:if|whether)|find (?:out|the)"
