@@ -11,6 +11,7 @@ install: $(VENV)/.installed
 $(VENV)/.installed: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -qq --disable-pip-version-check $(PIN) -e '.[dev]'
+	$(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps bfcl-eval==2026.3.23
 	touch $@
 
 train: install

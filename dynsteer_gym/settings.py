@@ -139,30 +139,42 @@ class WorldSettings(_Checked):
     """Which world, and what of it.
 
     Attributes:
-        backend: The world: ``builtin``.
-        suite: Suite of scenarios: ``phone``, ``phone-long``, ``phone-fixed``, ``endless``, ``dynsteer-509``.
-        split: Split of the suite, such as ``train``; each suite has its own.
+        backend: The world: ``builtin``, or ``bfcl`` (BFCL's multi-turn tasks).
+        suite: Suite of scenarios. ``builtin``: ``phone`` (default), ``phone-long``, ``phone-fixed``, ``endless``,
+            ``dynsteer-509``. ``bfcl``: ``all`` (default), ``base``, ``miss_func``, ``miss_param``, ``long_context``.
+        split: Split of the suite, such as ``train`` (default); each suite of ``builtin`` has its own, ``bfcl`` has none.
         families: Only scenarios of these families (operators' choice; agents never see them), or ``None``.
         weights: Sampling weights by family, or ``None`` for equal ones.
         max_turns: The most assistant turns, or ``None`` for the suite's own limit.
         render_mode: ``ansi`` or ``None``.
     """
 
-    backend: Literal["builtin"] = "builtin"
-    suite: str = "phone"
-    split: str = "train"
+    backend: Literal["builtin", "bfcl"] = "builtin"
+    suite: str | None = None
+    split: str | None = None
     families: tuple[str, ...] | None = None
     weights: dict[str, float] | None = None
     max_turns: int | None = Field(default=None, ge=1)
     render_mode: Literal["ansi", "human"] | None = None
 
     def make_world(self) -> gym.Env[str, str]:
-        """The bare world."""
+        """The bare world.
+
+        Raises:
+            ConfigurationError: A setting does not go with the backend, or the backend is not installed.
+        """
+        if self.backend == "bfcl":
+            from dynsteer_gym.envs.bfcl import BfclWorld
+
+            for name in ("split", "families", "weights"):
+                if getattr(self, name) is not None:
+                    raise ConfigurationError(f"backend 'bfcl' has no {name}; choose a category by suite")
+            return BfclWorld(category=self.suite or "all", max_turns=self.max_turns, render_mode=self.render_mode)
         from dynsteer_gym.envs.sandbox import SandboxEnv
 
         return SandboxEnv(
-            suite=self.suite,
-            split=self.split,
+            suite=self.suite or "phone",
+            split=self.split or "train",
             families=self.families,
             weights=self.weights,
             max_turns=self.max_turns,

@@ -39,7 +39,7 @@ class Reply:
         text: The words.
         ends: The talk is over.
         new_request: The user considers the request ended and brings the next one, which is ``text``.
-        view: The task as it stands from here, where it has changed (tools that appear).
+        view: The task as it stands from here, where it has changed (tools that appear); its request is the running one.
     """
 
     text: str = ""
@@ -228,8 +228,8 @@ class ScriptedWorld(ToolEnv):
             raise WorldFault(f"the user said {type(reply.text).__name__} and no text")
         if reply.view is not None:
             self._view = reply.view
-            self._emit(Event(EventKind.TASK_CHANGE, self.turn, value=replace(reply.view, request=self.task_view.request)))
-        elif reply.new_request:
+            self._emit(Event(EventKind.TASK_CHANGE, self.turn, value=reply.view))
+        if reply.new_request:
             self._view = replace(self.task_view, request=reply.text, request_index=self.task_view.request_index + 1)
         self._emit(Event(EventKind.USER_MESSAGE, self.turn, reply.text, new_request=reply.new_request, ends=reply.ends))
         if reply.text:
