@@ -4,8 +4,11 @@ import json
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from dynsteer_gym.envs.sandbox import SandboxEnv
 from dynsteer_gym.envs.sandbox.agents import Expert, Refuser, Silent, other_routes
@@ -58,8 +61,6 @@ def test_the_manifest_is_what_its_builder_makes(suite):
 
 
 def test_no_two_scenarios_are_equal_and_ids_are_opaque(suite):
-    from dataclasses import replace
-
     plain = Counter(content_hash(replace(instance, name="", task_id="")) for instance in suite)
     assert plain.most_common(1)[0][1] == 1
     assert len({instance.task_id for instance in suite}) == 509
@@ -268,3 +269,51 @@ def test_a_fork_in_the_middle_ends_as_the_original(suite):
         for action, observation, score, messages in turns:
             again = fork.step(action)
             assert (again[0], again[1], again[4]["messages"]) == (observation, score, messages)
+
+
+def test_the_world_reads_no_clock_draws_no_uuid_and_opens_no_connection():
+    import ast
+    from pathlib import Path
+
+    barred = {"time", "uuid", "secrets", "socket", "urllib", "http", "requests"}
+    root = Path(__file__).parents[2] / "envs" / "sandbox"
+    files = sorted(root.rglob("*.py"))
+    assert len(files) > 20
+    for path in files:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                assert not {alias.name.partition(".")[0] for alias in node.names} & barred, path
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                assert node.module.partition(".")[0] not in barred, path
+            elif isinstance(node, ast.Attribute):
+                assert node.attr not in ("now", "today", "utcnow") or (isinstance(node.value, ast.Attribute) and node.value.attr == "state") or (
+                    isinstance(node.value, ast.Name) and node.value.id in ("state", "self")
+                ), (path, node.lineno)
+
+
+MALFORMED = st.one_of(
+    st.text(max_size=60),
+    st.builds(
+        lambda name, arguments: json.dumps({"name": name, "arguments": arguments}),
+        st.one_of(st.text(max_size=12), st.sampled_from(["delete_contact", "function_03", "send_message", "confirm_transfer"])),
+        st.dictionaries(st.sampled_from(["contact_id", "arg_1", "amount", "x", ""]), st.one_of(st.none(), st.text(max_size=5), st.floats(), st.lists(st.integers())), max_size=3),
+    ),
+    st.sampled_from(['{"name": "add_event", "arguments": {"title": 1e999}}', "```json\n[{}]\n```", "<tool_call>{</tool_call>", "\ud800", '{"a":' * 900]),
+)
+
+
+@given(st.integers(0, 508), st.lists(MALFORMED, min_size=20, max_size=40))
+@settings(max_examples=350, deadline=None)
+def test_thousands_of_malformed_actions_raise_nothing_and_change_nothing(number, actions):
+    instance = closed_suite("dynsteer-509")[number]
+    env = SandboxEnv()
+    env.start(instance)
+    for action in actions:
+        if env.ended:
+            break
+        before = env.state
+        *_, info = env.step(action)
+        if any(message["role"] == "tool" for message in info["messages"]):
+            failed = [message["content"].startswith("Error:") for message in info["messages"] if message["role"] == "tool"]
+            if all(failed):
+                assert replace(env.state, minute=before.minute) == before
