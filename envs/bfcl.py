@@ -312,24 +312,10 @@ class BfclWorld(ScriptedWorld):
         """1.0 where the checks held after every turn, and all turns were played."""
         return float(self._valid and self._place >= len(_tasks()[self._name][1]))
 
-    def fork(self) -> Self:
-        """An independent copy of the running episode: the simulators are deep-copied."""
-        other = copy.copy(self)
-        other._instances, other._truth = copy.deepcopy((self._instances, self._truth))
-        other._called, other._all = list(self._called), list(self._all)
-        other._events, other._messages = list(self._events), list(self._messages)
-        other.observer = None
-        return other
-
-    def snapshot(self) -> Any:
-        """The running episode as a value."""
-        return self.fork()
-
-    def restore(self, snapshot: Any) -> None:
-        """Goes back to a snapshot."""
-        observer = self.observer
-        self.__dict__.update(snapshot.fork().__dict__)
-        self.observer = observer
+    def copied(self) -> dict[str, Any]:
+        """The simulators, deep-copied, and what they returned."""
+        instances, truth = copy.deepcopy((self._instances, self._truth))
+        return {"_instances": instances, "_truth": truth, "_called": list(self._called), "_all": list(self._all)}
 
 
 @lru_cache(maxsize=1024)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from inspect import signature
 from random import Random
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 from dynsteer_gym.envs.function_tools import Tool, ToolError
 from dynsteer_gym.envs.scripted import Reply, ScriptedWorld, within
@@ -188,23 +188,9 @@ class FunctionWorld(ScriptedWorld):
         """What the scenario's score gives."""
         return self.scenario.score(self.scenario.state, self.scenario.user)
 
-    def fork(self) -> Self:
-        """An independent copy of the running episode: state and user are deep-copied."""
-        other = copy.copy(self)
-        other._scenario = copy.deepcopy(self._scenario)
-        other._events, other._messages = list(self._events), list(self._messages)
-        other.observer = None
-        return other
-
-    def snapshot(self) -> Any:
-        """The running episode as a value."""
-        return self.fork()
-
-    def restore(self, snapshot: Any) -> None:
-        """Goes back to a snapshot."""
-        observer = self.observer
-        self.__dict__.update(snapshot.fork().__dict__)
-        self.observer = observer
+    def copied(self) -> dict[str, Any]:
+        """State and user, deep-copied."""
+        return {"_scenario": copy.deepcopy(self._scenario)}
 
 
 def _changes(before: Tables, after: Tables) -> tuple[StateDelta, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
 from abc import abstractmethod
@@ -10,7 +11,7 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import dataclass, replace
 from threading import Thread
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 
@@ -143,7 +144,41 @@ class ScriptedWorld(ToolEnv):
     def native_score(self) -> float:
         """The task's own score as it stands, in [0, 1]."""
 
+    def copied(self) -> dict[str, Any]:
+        """Attributes of a fork that it must not share with this world.
+
+        Raises:
+            NotImplementedError: The world cannot be forked.
+        """
+        raise NotImplementedError(f"{type(self).__name__} cannot be forked")
+
     # What follows from it.
+
+    def fork(self) -> Self:
+        """An independent copy of the running episode.
+
+        Raises:
+            NotImplementedError: The world cannot be forked.
+        """
+        other = copy.copy(self)
+        other.__dict__.update(self.copied())
+        other._events, other._messages = list(self._events), list(self._messages)
+        other.observer = None
+        return other
+
+    def snapshot(self) -> Any:
+        """The running episode as a value.
+
+        Raises:
+            NotImplementedError: The world cannot be forked.
+        """
+        return self.fork()
+
+    def restore(self, snapshot: Any) -> None:
+        """Goes back to a snapshot."""
+        observer = self.observer
+        self.__dict__.update(snapshot.fork().__dict__)
+        self.observer = observer
 
     @property
     def task_view(self) -> TaskView:  # type: ignore[override]

@@ -12,7 +12,7 @@ from dynsteer_gym.envs.sandbox.goals import Goal
 from dynsteer_gym.envs.sandbox.state import Contact, Event, Happening, Message, Position, Reminder, State
 from dynsteer_gym.envs.sandbox.user import Fact
 
-__all__ = ["Draw", "Family", "Found", "Piece", "Plan", "Taken"]
+__all__ = ["Draw", "Family", "Found", "Piece", "Plan", "Taken", "references"]
 
 _FIRST = """Ada Bruno Carla Dmitri Elena Farid Greta Hugo Ines Jonas Keiko Liam Mona Nils Olga Pablo Quentin Rosa Samir Tara
 Umberto Vera Wanda Xavier Yusuf Zoë Anouk Björn Chloé Dunja""".split()
@@ -55,6 +55,20 @@ class Found:
 
 class Taken(Exception):
     """A piece does not fit into the world drawn so far."""
+
+
+def references(plan: Plan) -> tuple[tuple[str, dict[str, object]], ...]:
+    """Hidden reference milestones: each needed call once, and what is said; ids that the run makes are left out."""
+    found: list[tuple[str, dict[str, object]]] = []
+    for turn in plan:
+        if isinstance(turn, str):
+            entry: tuple[str, dict[str, object]] = ("say", {"text": turn})
+        else:
+            entry = (turn[0], {key: value for key, value in turn[1].items() if not isinstance(value, Found)})
+        if entry in found:
+            found.remove(entry)  # The first try failed on a precondition; the last one counts.
+        found.append(entry)
+    return tuple(found)
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from dynsteer_gym.envs.sandbox import laying
-from dynsteer_gym.envs.sandbox.draw import Family, Found, Piece, Plan, Taken
+from dynsteer_gym.envs.sandbox.draw import Family, Piece, Plan, Taken, references
 from dynsteer_gym.envs.sandbox.instance import VARIANTS, Instance
 from dynsteer_gym.envs.sandbox.minefields import Minefield
 from dynsteer_gym.envs.sandbox.scenarios import FAMILIES
@@ -21,7 +21,7 @@ from dynsteer_gym.envs.sandbox.user import Request
 from dynsteer_gym.envs.sandbox.variants import SCRAMBLES, likeness, scramble, without_fact
 from dynsteer_gym.task import ToolSpec
 
-__all__ = ["FAMILY_SPLITS", "TOOL_RANGE", "Recipe", "draw_recipe", "draw_variant", "family_split", "fields_of", "possible_topics", "realise", "recipe_of", "references", "scrambles"]
+__all__ = ["FAMILY_SPLITS", "TOOL_RANGE", "Recipe", "draw_recipe", "draw_variant", "family_split", "fields_of", "possible_topics", "realise", "recipe_of", "scrambles"]
 
 TOOL_RANGE = {"calendar": (8, 18), "messaging": (6, 15), "contacts": (5, 12), "finance": (10, 24), "retrieval": (7, 16)}
 """Fewest and most tools on offer, by domain (DynSTEER, table 4)."""
@@ -104,20 +104,6 @@ def _splits() -> dict[str, str]:
 def family_split(name: str) -> str:
     """The split of a family: ``train``, ``validation`` or ``test``."""
     return _splits()[name]
-
-
-def references(plan: Plan) -> tuple[tuple[str, dict[str, object]], ...]:
-    """Hidden reference milestones: each needed call once, and what is said; ids that the run makes are left out."""
-    found: list[tuple[str, dict[str, object]]] = []
-    for turn in plan:
-        if isinstance(turn, str):
-            entry: tuple[str, dict[str, object]] = ("say", {"text": turn})
-        else:
-            entry = (turn[0], {key: value for key, value in turn[1].items() if not isinstance(value, Found)})
-        if entry in found:
-            found.remove(entry)  # The first try failed on a precondition; the last one counts.
-        found.append(entry)
-    return tuple(found)
 
 
 def _request(draw: WideDraw, family: Family, piece: Piece, paraphrased: bool) -> Request:

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from random import Random
 from typing import Any
 
-from dynsteer_gym.envs.sandbox.draw import Draw, Family, Plan, Taken
+from dynsteer_gym.envs.sandbox.draw import Draw, Family, Taken, references
 from dynsteer_gym.envs.sandbox.families import FAMILIES, HELD_OUT
 from dynsteer_gym.envs.sandbox.instance import Instance
 from dynsteer_gym.envs.sandbox.tools import PHONE, TOOLS
@@ -333,19 +333,8 @@ def _request(draw: Draw, family: Family, paraphrased: bool) -> Request:
         plan=piece.plan,
         routes=piece.routes,
         family=family.name,
-        references=_references(piece.plan),
+        references=references(piece.plan),
     )
-
-
-def _references(plan: Plan) -> tuple[tuple[str, dict[str, object]], ...]:
-    """Hidden reference milestones: each needed call once, and what is said."""
-    found: list[tuple[str, dict[str, object]]] = []
-    for turn in plan:
-        entry: tuple[str, dict[str, object]] = ("say", {"text": turn}) if isinstance(turn, str) else turn
-        if entry in found:
-            found.remove(entry)  # The first try failed on a precondition; the last one counts.
-        found.append(entry)
-    return tuple(found)
 
 
 def _instance(draw: Draw, requests: tuple[Request, ...], name: str, family: str, suite: str) -> Instance:
