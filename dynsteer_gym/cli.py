@@ -14,6 +14,8 @@ import typer
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Stage-wise reward and early stops for tool-using agents.")
 train_app = typer.Typer(no_args_is_help=True, help="Train an agent.")
 app.add_typer(train_app, name="train")
+toolsandbox = typer.Typer(no_args_is_help=True, help="Apple's ToolSandbox, from a checkout of your own.")
+app.add_typer(toolsandbox, name="toolsandbox")
 measures = typer.Typer(no_args_is_help=True, help="Measure how the evaluator does where the truth is known.")
 app.add_typer(measures, name="measure")
 
@@ -321,6 +323,19 @@ def replay_rollouts(
     if out is not None and partial is not None:
         out.write_text(json.dumps({"figures": found, "rollouts": records}, ensure_ascii=False), encoding="utf-8")
         partial.unlink(missing_ok=True)
+
+
+@toolsandbox.command("install")
+def toolsandbox_install(path: Annotated[Path, typer.Argument(help="A checkout of apple/ToolSandbox.")]) -> None:
+    """Check a checkout of ToolSandbox, say what is wrong with it, and remember where it is."""
+    from dynsteer_gym.envs.toolsandbox.library import check, remember
+
+    problems = check(path)
+    for problem in problems:
+        typer.echo(problem, err=True)
+    if problems:
+        raise typer.Exit(1)
+    typer.echo(f"{path} can be used; noted in {remember(path)}")
 
 
 @measures.command("suite")

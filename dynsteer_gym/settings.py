@@ -139,7 +139,7 @@ class WorldSettings(_Checked):
     """Which world, and what of it.
 
     Attributes:
-        backend: The world: ``builtin``, or ``bfcl`` (BFCL's multi-turn tasks).
+        backend: The world: ``builtin``, ``bfcl`` (BFCL's multi-turn tasks) or ``toolsandbox`` (Apple's own scenarios).
         suite: Suite of scenarios. ``builtin``: ``phone`` (default), ``phone-long``, ``phone-fixed``, ``endless``,
             ``dynsteer-509``. ``bfcl``: ``all`` (default), ``base``, ``miss_func``, ``miss_param``, ``long_context``.
         split: Split of the suite, such as ``train`` (default); each suite of ``builtin`` has its own, ``bfcl`` has none.
@@ -149,7 +149,7 @@ class WorldSettings(_Checked):
         render_mode: ``ansi`` or ``None``.
     """
 
-    backend: Literal["builtin", "bfcl"] = "builtin"
+    backend: Literal["builtin", "bfcl", "toolsandbox"] = "builtin"
     suite: str | None = None
     split: str | None = None
     families: tuple[str, ...] | None = None
@@ -170,6 +170,13 @@ class WorldSettings(_Checked):
                 if getattr(self, name) is not None:
                     raise ConfigurationError(f"backend 'bfcl' has no {name}; choose a category by suite")
             return BfclWorld(category=self.suite or "all", max_turns=self.max_turns, render_mode=self.render_mode)
+        if self.backend == "toolsandbox":
+            from dynsteer_gym.envs.toolsandbox import ToolSandboxWorld
+
+            for name in ("suite", "split", "families", "weights"):
+                if getattr(self, name) is not None:
+                    raise ConfigurationError(f"backend 'toolsandbox' has no {name}")
+            return ToolSandboxWorld(max_turns=self.max_turns, render_mode=self.render_mode)
         from dynsteer_gym.envs.sandbox import SandboxEnv
 
         return SandboxEnv(
