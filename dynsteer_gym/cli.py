@@ -360,6 +360,45 @@ def measure_the_suite(
         out.write_text(json.dumps(figures, indent=2) + "\n")
 
 
+@measures.command("toolsandbox")
+def measure_the_toolsandbox(
+    dev: Annotated[Path | None, typer.Option(help="File with names of scenarios, one per line: the blueprint is compared on these.")] = None,
+    limit: Annotated[int | None, typer.Option(help="Only so many scenarios, drawn by the seed.", min=1)] = None,
+    seed: Annotated[int, typer.Option(help="Decides the random agent's calls.")] = 0,
+    out: Annotated[Path | None, typer.Option("--json", help="Write the figures to a file.")] = None,
+) -> None:
+    """Apple's ToolSandbox: agents' native scores, step times and the blueprint against the reference milestones."""
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    from rich.console import Console
+    from rich.progress import Progress
+    from rich.table import Table
+
+    from dynsteer_gym.measure_toolsandbox import measure_toolsandbox
+
+    names = None if dev is None else [line.strip() for line in dev.read_text(encoding="utf-8").splitlines() if line.strip()]
+    console = Console()
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("scenarios", total=None)
+        figures = measure_toolsandbox(names, limit, seed, lambda done, total: bar.update(task, completed=done, total=total))
+    table = Table("agent", "native score", "at least 0.95", "faults", title=f"{figures['scenarios']} scenarios of ToolSandbox")
+    for agent, entry in figures["agents"].items():
+        table.add_row(agent, f"{entry['native']:.3f}", f"{entry['at_095']:.3f}", str(entry["faults"]))
+    console.print(table)
+    step = figures["step"]
+    console.print(
+        f"step {step['ms']} ms, ToolSandbox's own {step['own_ms']} ms ({step['overhead']:+.1%}); at the 100th call {step['at_100_ms']} ms; "
+        f"native score after 60 calls {figures['native_s_at_60']} s"
+    )
+    found = figures["blueprint"]
+    table = Table("blueprint", "precision", "recall", "F1", "references", title=f"against the references of {found['scenarios']} scenarios")
+    for kind in ("micro", "tool_trace", "database_state", "sentence", "minefields"):
+        entry = found[kind]
+        table.add_row(kind, f"{entry['precision']:.3f}", f"{entry['recall']:.3f}", f"{entry['f1']:.3f}", str(entry["wanted"]))
+    console.print(table)
+    if out is not None:
+        out.write_text(json.dumps(figures, indent=2) + "\n")
+
+
 def main() -> None:
     """Runs the command line; a misuse ends with one sentence and status 2."""
     from dynsteer_gym.errors import DynSTEERError

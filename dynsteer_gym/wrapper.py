@@ -63,6 +63,9 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
         self.settings = Settings.read(settings)
         self.judge: Judge = self.settings.make_judge()
         self.reward = self.settings.make_reward()
+        self._reads_progress = self.reward.config.kind == "native_dense"
+        if self._reads_progress and type(base).native_progress is ToolEnv.native_progress:
+            raise ConfigurationError(f"reward native_dense needs a world that tells its own progress; {type(base).__name__} does not")
         self._config = self.settings.make_evaluator_config()
         self.compiler = compiler if compiler is not None else _shared_compiler()
         self.evaluator: StageEvaluator | None = None
@@ -181,11 +184,18 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
                 self.mark_fault(outcome, "world", error)
                 fault, terminated, truncated = info["fault"], False, True
         stages = evaluator.take_stages()
+        progress: float | None = None
+        if self._reads_progress and not fault:
+            try:
+                progress = _native(self._base.native_progress())
+            except Exception as error:
+                self.mark_fault(outcome, "world", error)
+                fault, native, terminated, truncated = info["fault"], None, False, True
         if fault:
             reward, components = 0.0, {}
         else:
             reward, components = self.reward.step(
-                stages, stop, native, self._base.turn, self._base.max_turns, terminated or truncated
+                stages, stop, native, self._base.turn, self._base.max_turns, terminated or truncated, progress
             )
         info["stages"] = stages
         info["stop"] = stop
@@ -248,11 +258,11 @@ class DynSTEERWrapper(gym.Wrapper[str, str, str, str], RecordConstructorArgs):
     def snapshot(self) -> Any:
         """The running episode, world and evaluation, as an opaque value."""
         evaluator = None if self.evaluator is None else self.evaluator.fork()
-        return self._base.snapshot(), evaluator, self.reward.fork(), self._ended
+        return self._base.snapshot(), evaluator, self.reward.fork(), self._ended, self._request
 
     def restore(self, snapshot: Any) -> None:
         """Goes back to a snapshot."""
-        world, evaluator, reward, self._ended = snapshot
+        world, evaluator, reward, self._ended, self._request = snapshot
         self._base.restore(world)
         self.reward = reward.fork()
         self.evaluator = None if evaluator is None else evaluator.fork()

@@ -76,6 +76,14 @@ class ToolEnv(gym.Env[str, str]):
     def native_score(self) -> float:
         """The world's own score of the episode as it stands, in [0, 1]. Hidden side: the wrapper reads it at a true end."""
 
+    def native_progress(self) -> float:
+        """How far the world's own score has come, in [0, 1], never falling. Hidden side: for ``reward="native_dense"``.
+
+        Raises:
+            NotImplementedError: The world's score is known at the end only.
+        """
+        raise NotImplementedError(f"{type(self).__name__} tells its score at the end only")
+
     def snapshot(self) -> Any:
         """The running episode as an opaque value; O(1) where the world's state is a value.
 

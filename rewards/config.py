@@ -17,7 +17,8 @@ class RewardConfig(BaseModel):
     Attributes:
         preset: Name of the preset it started from.
         kind: ``stage`` pays ``scale * share * quality`` at a settlement; ``sparse`` nothing; ``potential`` the
-            difference of potentials; ``paper`` the stage score with moving weights, for reproduction only.
+            difference of potentials; ``paper`` the stage score with moving weights, for reproduction only;
+            ``native_dense`` the increments of the world's own hidden progress, for comparison experiments only.
         scale: ``lambda`` of the stage reward, >= 0.
         gamma: Discount of the potential form, in (0, 1].
         eta: How much of the native score a full budget costs, in [0, 1]: ``R * (1 - eta * t / T)``.
@@ -28,7 +29,7 @@ class RewardConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     preset: str = "stage"
-    kind: Literal["stage", "sparse", "potential", "paper"] = "stage"
+    kind: Literal["stage", "sparse", "potential", "paper", "native_dense"] = "stage"
     scale: float = Field(default=0.3, ge=0)
     gamma: float = Field(default=1.0, gt=0, le=1)
     eta: float = Field(default=0.0, ge=0, le=1)
@@ -55,4 +56,5 @@ REWARD_PRESETS: dict[str, dict[str, Any]] = {
     "sparse": {"kind": "sparse"},
     "potential": {"kind": "potential"},
     "paper": {"kind": "paper"},
+    "native_dense": {"kind": "native_dense"},
 }

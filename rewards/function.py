@@ -33,14 +33,23 @@ class RewardFunction:
         self.scale = self.config.scale
         self._scale = self.scale
         self._potential = 0.0
+        self._progress = 0.0
 
     def reset(self) -> None:
         """Begins an episode; ``scale`` is fixed for it."""
         self._scale = self.scale
         self._potential = 0.0
+        self._progress = 0.0
 
     def step(
-        self, stages: Sequence[StageRecord], stop: StopRecord | None, native: float | None, turn: int, max_turns: int, done: bool
+        self,
+        stages: Sequence[StageRecord],
+        stop: StopRecord | None,
+        native: float | None,
+        turn: int,
+        max_turns: int,
+        done: bool,
+        progress: float | None = None,
     ) -> tuple[float, dict[str, float]]:
         """The reward of one step.
 
@@ -51,6 +60,9 @@ class RewardFunction:
             turn: Assistant turns taken.
             max_turns: The budget of turns.
             done: Whether the episode is over (a true end, a stop or a truncation).
+            progress: The world's own hidden progress in [0, 1], for ``native_dense``: its increments are paid, and at a
+                true end what is missing of the native score, or was too much (a native minefield), so that the
+                episode's sum is the native score.
 
         Returns:
             The reward and its components, which sum to it exactly.
@@ -74,6 +86,11 @@ class RewardFunction:
             shaped = (0.0 if ended else config.gamma * after) - before
             if shaped:
                 components["potential"] = shaped
+        if config.kind == "native_dense":
+            paid, self._progress = (progress or 0.0) - self._progress, progress or 0.0
+            if paid:
+                components["progress"] = paid
+            native = None if native is None else native - self._progress
         if native:
             components["native"] = native * (1.0 - config.eta * min(turn / max(max_turns, 1), 1.0))
         if stop is not None:

@@ -228,8 +228,11 @@ def _spoken_of(request: Request, reading: ToolReading) -> bool:
 
 
 def _telling(reading: ToolReading, parameter: str) -> bool:
-    """Whether a value of this parameter must have a source: prose may be written freely, a number or an id may not."""
+    """Whether a value of this parameter must have a source: prose may be written freely, a number or an id may not.
+
+    Where the schema tells no type, the parameter's meaning is a guess from its name, too weak to end an episode on.
+    """
     kind = reading.types[parameter]
-    return kind not in ("text", "bool", "enum") and not kind.startswith("any:") and bool(plain_schema(reading.spec.properties[parameter]))
+    return kind not in ("text", "bool", "enum") and not kind.startswith("any:") and "type" in plain_schema(reading.spec.properties[parameter])
 
 

@@ -6,6 +6,7 @@ import datetime as real_datetime
 import os
 import random
 import sys
+from bisect import bisect_right
 from collections.abc import Mapping
 from functools import lru_cache
 from importlib import import_module
@@ -16,7 +17,7 @@ from typing import Any
 from dynsteer_gym.envs.toolsandbox.shim import importable
 from dynsteer_gym.errors import ConfigurationError
 
-__all__ = ["ENVIRONMENT", "NOW", "Library", "check", "library", "local_names", "remember", "where"]
+__all__ = ["ENVIRONMENT", "NOW", "Library", "check", "library", "local_names", "own_role", "remember", "where"]
 
 ENVIRONMENT = "DYNSTEER_TOOLSANDBOX"
 """Environment variable that names the checkout."""
@@ -101,6 +102,7 @@ class Library:
         scenarios: All scenarios by name.
         context: Its module ``execution_context``.
         evaluation: Its module ``evaluation``.
+        quick: Its class ``ExecutionContext``, remembering what it would work out anew at every look at a database.
         utils: Its module ``utils``.
         convert: Turns its tools into OpenAI's format.
         identifiers: Makes ids in place of ``uuid4``; set by the running env.
@@ -116,6 +118,7 @@ class Library:
             self.convert = import_module("tool_sandbox.common.tool_conversion").convert_to_openai_tools
             backend = import_module("tool_sandbox.common.tool_discovery").ToolBackend
         self.identifiers: Any = None
+        self.quick = _quick(self.context.ExecutionContext, self.context.DatabaseNamespace.SANDBOX)
         _stop_clocks()
         for name in ("reminder", "contact", "messaging"):
             sys.modules[f"tool_sandbox.tools.{name}"].uuid4 = self._identifier  # type: ignore[attr-defined]
@@ -128,6 +131,34 @@ class Library:
 
     def _identifier(self) -> str:
         return self.identifiers()
+
+
+def _quick(base: type, conversation: Any) -> type:
+    """A context that remembers, by frame, what only depends on that frame: frames are never changed in place."""
+
+    class Quick(base):  # type: ignore[misc, valid-type]
+        @property
+        def max_sandbox_message_index(self) -> int:
+            frame = self._dbs[conversation]
+            if self.__dict__.get("_spoken") is not frame:
+                self._newest = super().max_sandbox_message_index
+                self._spoken = frame
+            return self._newest
+
+        def get_most_recent_snapshot_sandbox_message_index(self, namespace: Any, query_index: int) -> int:
+            seen = self.__dict__.setdefault("_snapshots", {})
+            frame = self._dbs[namespace]
+            if namespace not in seen or seen[namespace][0] is not frame:
+                empty = self.drop_headguard(frame).is_empty()
+                seen = self._snapshots = {**seen, namespace: (frame, [] if empty else sorted(set(frame["sandbox_message_index"].to_list())))}
+            known = seen[namespace][1]
+            if not known:
+                return -1
+            if query_index > self.max_sandbox_message_index + 1:
+                raise IndexError(f"there is no message {query_index} yet")
+            return known[max(bisect_right(known, query_index) - 1, 0)]
+
+    return Quick
 
 
 def _stop_clocks() -> None:
@@ -156,3 +187,12 @@ def local_names() -> tuple[str, ...]:
         for name, scenario in library().scenarios.items()
         if scenario.starting_context.tool_allow_list and not _WEB & set(scenario.starting_context.tool_allow_list)
     )
+
+
+def own_role() -> Any:
+    """ToolSandbox's own execution role, which runs text as code: for timing it against the adapter only."""
+    library()
+    with importable(where()):
+        role = import_module("tool_sandbox.roles.execution_environment").ExecutionEnvironment()
+    _stop_clocks()
+    return role

@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["native_score"]
+__all__ = ["native_progress", "native_score"]
 
 
 class _Measure:
@@ -94,6 +94,7 @@ def _best(measure: _Measure, matcher: Any) -> float:
     """The greatest sum of similarities over all assignments."""
     graph = matcher.milestone_dag
     nodes = sorted(graph.nodes)
+    count = measure.last - measure.first + 1
     before = {node: set(graph.predecessors(node)) for node in nodes}
     # Which databases still tell a milestone's snapshot apart once others are assigned.
     asked: dict[int, list[tuple[int, Any]]] = {node: [] for node in nodes}
@@ -102,30 +103,38 @@ def _best(measure: _Measure, matcher: Any) -> float:
             wanted = constraint.reference_milestone_node_index
             if wanted is not None and wanted >= 0:
                 asked[wanted].append((node, constraint.database_namespace))
-    known: dict[Any, float] = {}
+    known: dict[Any, list[float]] = {}
 
-    def solve(done: frozenset[int], last: int, assigned: dict[int, int]) -> float:
-        if len(done) == len(nodes):
-            return 0.0
-        memory = tuple(
-            (node, tuple(sorted({(str(space), measure.bucket(space, assigned[node])) for user, space in asked[node] if user not in done})))
-            for node in sorted(done)
-            if any(user not in done for user, _ in asked[node])
-        )
-        key = (done, last, memory)
-        if key in known:
-            return known[key]
-        best = -1.0
-        for node in nodes:
-            if node in done or before[node] - done:
-                continue
-            for index in range(last, measure.last + 1):
-                found = measure.similarity(node, index, assigned) + solve(done | {node}, index, {**assigned, node: index})
-                best = max(best, found)
-        known[key] = best
-        return best
+    def solve(done: frozenset[int], assigned: dict[int, int]) -> list[float]:
+        """The greatest sum of the milestones that are left, by the earliest snapshot that they may have."""
+        left = [node for node in nodes if node not in done]
+        spaces = {node: sorted({str(space): space for user, space in asked[node] if user not in done}.items()) for node in done}
+        memory = tuple((node, *(measure.bucket(space, assigned[node]) for _, space in spaces[node])) for node in sorted(done) if spaces[node])
+        key = (done, memory)
+        if key not in known:
+            sums = [0.0] * count
+            ready = [node for node in left if not before[node] - done]
+            for place in reversed(range(count if left else 0)):
+                index = measure.first + place
+                best = sums[place + 1] if place + 1 < count else -1.0
+                for node in ready:
+                    after = follow(done, assigned, node, index)
+                    best = max(best, measure.similarity(node, index, assigned) + after[place])
+                sums[place] = best
+            known[key] = sums
+        return known[key]
 
-    return solve(frozenset(), measure.first, {})
+    following: dict[Any, list[float]] = {}
+
+    def follow(done: frozenset[int], assigned: dict[int, int], node: int, index: int) -> list[float]:
+        """What is left once a node has a snapshot: the same for all snapshots that nobody tells apart."""
+        mark = tuple(measure.bucket(space, index) for _, space in asked[node])
+        key = (done, tuple(sorted(assigned.items())), node, mark)
+        if key not in following:
+            following[key] = solve(done | {node}, {**assigned, node: index})
+        return following[key]
+
+    return solve(frozenset(), {})[0]
 
 
 def _mean(library: Any, context: Any, matcher: Any) -> float | None:
@@ -148,3 +157,16 @@ def native_score(library: Any, context: Any, evaluation: Any) -> float:
         return 0.0
     stones = _mean(library, context, evaluation.milestone_matcher)
     return min(max(1.0 if stones is None else stones, 0.0), 1.0)
+
+
+def native_progress(library: Any, context: Any, evaluation: Any) -> float:
+    """The best mean milestone similarity so far, minefields aside; 0 where there are no milestones.
+
+    It never falls: whatever was assigned may stay assigned.
+
+    Args:
+        library: The library.
+        context: The context so far.
+        evaluation: The scenario's evaluation.
+    """
+    return min(max(_mean(library, context, evaluation.milestone_matcher) or 0.0, 0.0), 1.0)

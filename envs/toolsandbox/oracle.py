@@ -9,16 +9,11 @@ from typing import Any
 
 from dynsteer_gym.envs.actions import AssistantTurn, ToolCall
 from dynsteer_gym.envs.toolsandbox.library import NOW
+from dynsteer_gym.envs.toolsandbox.references import SWITCHES, row_tool, traced
 from dynsteer_gym.envs.toolsandbox.world import ToolSandboxWorld
 
 __all__ = ["Oracle"]
 
-_SWITCHES = {
-    "cellular": "set_cellular_service_status",
-    "wifi": "set_wifi_status",
-    "location_service": "set_location_service_status",
-    "low_battery_mode": "set_low_battery_mode_status",
-}
 _LONG_AGO = 400_000_000.0
 _SEARCHES: tuple[dict[str, Any], ...] = (
     {"is_self": False},
@@ -65,7 +60,7 @@ class Oracle:
             yield from self._milestone(node)
 
     def _milestone(self, node: int) -> Iterator[AssistantTurn | str]:
-        guardrail = self._world._library.evaluation.guardrail_similarity
+        guardrail = self._world.library.evaluation.guardrail_similarity
         for constraint in self._milestones[node].snapshot_constraints:
             if constraint.snapshot_constraint is guardrail or constraint.target_dataframe is None:
                 continue
@@ -82,9 +77,8 @@ class Oracle:
         filled: dict[str, Any] = {}
         if more:
             filled = more["extractor"](self._results[constraint.reference_milestone_node_index])[0]
-        if "tool_trace" in row:
-            wanted = json.loads(row["tool_trace"])
-            wanted = wanted[0] if isinstance(wanted, list) else wanted
+        wanted = traced(row)
+        if wanted is not None:
             yield from self._traced(node, wanted["tool_name"], {**wanted["arguments"], **filled})
         elif str(row.get("sender")) == "AGENT":
             yield row["content"].format(**filled) if filled else row["content"]
@@ -126,22 +120,21 @@ class Oracle:
             for column, value in row.items():
                 if value and column != "low_battery_mode":
                     yield self._call("set_low_battery_mode_status", {"on": False})
-                yield self._call(_SWITCHES[column], {"on": value})
-        elif space == "MESSAGING":
-            yield self._call("send_message_with_phone_number", {"phone_number": row["recipient_phone_number"], "content": row["content"]})
+                yield self._call(SWITCHES[column], {"on": value})
         else:
-            word = "contact" if space == "CONTACT" else "reminder"
-            verb = {"addition_similarity": "add", "removal_similarity": "remove"}.get(kind, "modify")
-            if verb == "remove":
+            tool = row_tool(space, kind)
+            if space == "MESSAGING":
+                row = {"phone_number": row["recipient_phone_number"], "content": row["content"]}
+            elif tool.startswith("remove"):
                 row = {key: value for key, value in row.items() if key in ("person_id", "reminder_id")}
-            yield self._call(f"{verb}_{word}", row)
+            yield self._call(tool, row)
 
     def _call(self, tool: str, arguments: dict[str, Any]) -> AssistantTurn:
         """A call under the name that is shown; one that is not on offer is still made, and refused."""
         return AssistantTurn(calls=(ToolCall(self._shown(tool), arguments),))
 
     def _shown(self, tool: str) -> str:
-        return next((key for key, own in self._world._by_shown.items() if own.__name__ == tool), tool)
+        return next((key for key, own in self._world.tools_by_shown_name.items() if own.__name__ == tool), tool)
 
 
 def _read(text: str) -> Any:

@@ -16,7 +16,7 @@ from uuid import UUID, uuid5
 from dynsteer_gym.envs.function_tools import ToolError
 from dynsteer_gym.envs.scripted import Reply, ScriptedWorld, WorldFault
 from dynsteer_gym.envs.toolsandbox.library import library, local_names
-from dynsteer_gym.envs.toolsandbox.native import native_score
+from dynsteer_gym.envs.toolsandbox.native import native_progress, native_score
 from dynsteer_gym.envs.toolsandbox.user import InstructedUser
 from dynsteer_gym.errors import ConfigurationError
 from dynsteer_gym.events import ErrorKind, StateDelta
@@ -35,6 +35,11 @@ class ToolSandboxWorld(ScriptedWorld):
     Its databases, tools and evaluation are used as they are; tools are called with checked arguments, one at a time, and
     nothing that a model writes is executed. The clock stands still, ids are drawn from the episode. The native score is
     its own similarity, computed exactly (:mod:`~dynsteer_gym.envs.toolsandbox.native`).
+
+    Attributes:
+        library: ToolSandbox itself, as built in this process: hidden side.
+        names: Names of the scenarios that are played: hidden side.
+        tools_by_shown_name: Its functions by the name that the agent sees, of the running scenario: hidden side.
     """
 
     def __init__(self, *, call_timeout: float = 20.0, max_turns: int | None = None, **settings: Any) -> None:
@@ -49,14 +54,14 @@ class ToolSandboxWorld(ScriptedWorld):
             ConfigurationError: There is no usable checkout of ToolSandbox.
         """
         super().__init__(max_turns=max_turns or _MESSAGES // 2, **settings)
-        self._library = library()
-        self._names = local_names()
+        self.library: Any = library()
+        self.names: tuple[str, ...] = local_names()
         self._timeout = call_timeout
         self._name = ""
         self._context: Any = None
         self._user: InstructedUser | None = None
         self._count = 0
-        self._by_shown: dict[str, Any] = {}
+        self.tools_by_shown_name: dict[str, Any] = {}
 
     @property
     def name(self) -> str:
@@ -71,21 +76,22 @@ class ToolSandboxWorld(ScriptedWorld):
     @property
     def evaluation(self) -> Any:
         """ToolSandbox's evaluation of the running scenario: hidden side."""
-        return self._library.scenarios[self._name].evaluation
+        return self.library.scenarios[self._name].evaluation
 
     def begin(self, seed: int, options: Mapping[str, Any]) -> TaskView:
         """Starts the scenario of a seed, or the one of ``options["scenario"]``."""
         unknown = sorted(str(key) for key in options if key != "scenario")
         if unknown:
             raise ConfigurationError(f"the only reset option is 'scenario'; got {unknown[0]!r}")
-        name = options.get("scenario") or Random(seed).choice(self._names)
-        if name not in self._names:
+        name = options.get("scenario") or Random(seed).choice(self.names)
+        if name not in self.names:
             raise ConfigurationError(f"no local scenario is called {str(name)[:80]!r}")
         self._name, self._count = name, 0
-        self._context = _copied(self._library.scenarios[name].starting_context)
-        space = self._library.context.DatabaseNamespace
+        self._context = _copied(self.library.scenarios[name].starting_context)
+        self._context.__class__ = self.library.quick
+        space = self.library.context.DatabaseNamespace
         rows = self._context.get_database(space.SANDBOX, get_all_history_snapshots=True).to_dicts()
-        role = self._library.context.RoleType
+        role = self.library.context.RoleType
         spoken = [row for row in rows if row["visible_to"] != [role.USER]]
         opening = next(row["content"] for row in spoken if row["sender"] == role.USER)
         instruction = [row["content"] for row in rows if row["sender"] == role.SYSTEM and row["recipient"] == role.USER][-1]
@@ -93,7 +99,7 @@ class ToolSandboxWorld(ScriptedWorld):
         self._user = InstructedUser.of(instruction, opening)
         with self._current():
             shown = self._context.get_available_tools(scrambling_allowed=True)
-            self._by_shown = {
+            self.tools_by_shown_name = {
                 key: tool for key, tool in shown.items() if role.AGENT in getattr(tool, "visible_to", (role.AGENT,))
             }
             tools = tuple(
@@ -102,7 +108,7 @@ class ToolSandboxWorld(ScriptedWorld):
                     entry["function"]["description"] or "",
                     {"additionalProperties": False, **entry["function"]["parameters"]},
                 )
-                for entry in self._library.convert(self._by_shown)
+                for entry in self.library.convert(self.tools_by_shown_name)
             )
         tables = tuple(
             TableHeader(str(item), tuple(column for column in self._context.dbs_schemas[item] if column != "sandbox_message_index"))
@@ -115,22 +121,22 @@ class ToolSandboxWorld(ScriptedWorld):
     @contextmanager
     def _current(self) -> Iterator[None]:
         """ToolSandbox's global context is this episode's; the one before comes back afterwards."""
-        with self._library.context.new_context(self._context):
-            before, self._library.identifiers = self._library.identifiers, self._identifier
+        with self.library.context.new_context(self._context):
+            before, self.library.identifiers = self.library.identifiers, self._identifier
             try:
                 yield
-                self._context = self._library.context.get_current_context()
+                self._context = self.library.context.get_current_context()
             finally:
-                self._library.identifiers = before
+                self.library.identifiers = before
 
     def _identifier(self) -> str:
         self._count += 1
         return str(uuid5(_SPACE, f"{self._name}:{self._count}"))
 
     def _add(self, sender: str, recipient: str, content: str, **more: Any) -> None:
-        role = self._library.context.RoleType
+        role = self.library.context.RoleType
         row = {"sender": role[sender], "recipient": role[recipient], "content": content, "visible_to": [role[sender], role[recipient]], **more}
-        self._context.add_to_database(self._library.context.DatabaseNamespace.SANDBOX, [row])
+        self._context.add_to_database(self.library.context.DatabaseNamespace.SANDBOX, [row])
 
     def execute(self, tool: str, arguments: dict[str, Any]) -> tuple[Any, tuple[StateDelta, ...] | None]:
         """Calls a tool, as a message to the execution environment and its answer."""
@@ -148,7 +154,7 @@ class ToolSandboxWorld(ScriptedWorld):
                 what = f"{missing[0]!r} is missing" if missing else f"there is no argument {odd[0]!r}"
                 kind, problem = ErrorKind.SCHEMA, f"{tool}: {what}. It takes {', '.join(spec.properties) or 'no arguments'}."
             else:
-                function = self._by_shown[tool]
+                function = self.tools_by_shown_name[tool]
                 try:
                     with _limited(self._timeout):
                         value = function(**copy.deepcopy(arguments))
@@ -178,12 +184,12 @@ class ToolSandboxWorld(ScriptedWorld):
         """Takes the trace off the agent's message: ToolSandbox keeps it with the answer."""
         import polars
 
-        space = self._library.context.DatabaseNamespace.SANDBOX
-        row = self._context.get_database(space)
+        frames, space = self._context._dbs, self.library.context.DatabaseNamespace.SANDBOX
+        row = frames[space][-1:]
         trace = row["tool_trace"][0]
         if trace is None:
             return None
-        self._context.update_database(space, row.with_columns(polars.lit(None).alias("tool_trace")))
+        frames[space] = frames[space][:-1].vstack(row.with_columns(polars.lit(None, dtype=row["tool_trace"].dtype).alias("tool_trace")))
         return trace.to_list()
 
     def _flatten(self) -> None:
@@ -210,7 +216,12 @@ class ToolSandboxWorld(ScriptedWorld):
     def native_score(self) -> float:
         """ToolSandbox's own similarity."""
         with self._current():
-            return native_score(self._library, self._context, self.evaluation)
+            return native_score(self.library, self._context, self.evaluation)
+
+    def native_progress(self) -> float:
+        """The best milestone similarity so far: monotone, and the native score at the end where no minefield matched."""
+        with self._current():
+            return native_progress(self.library, self._context, self.evaluation)
 
     def copied(self) -> dict[str, Any]:
         """The context; its frames are immutable and shared."""

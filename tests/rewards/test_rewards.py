@@ -65,6 +65,22 @@ def test_dense_return_is_bounded_and_components_sum_exactly(qualities, native, p
         assert total + last == pytest.approx(0.0 if stopped else native)
 
 
+def test_native_progress_is_paid_as_it_grows_and_the_sum_is_the_native_score():
+    function = RewardFunction(RewardConfig.preset_named("native_dense"))
+    function.reset()
+    assert function.step([stage(1.0, 1.0)], None, None, 1, 10, False, 0.25) == (0.25, {"progress": 0.25})
+    assert function.step([], None, None, 2, 10, False, 0.25) == (0, {})
+    assert function.step([], None, 0.75, 3, 10, True, 0.75) == (0.5, {"progress": 0.5})
+    function.reset()
+    function.step([], None, None, 1, 10, False, 0.5)
+    assert function.step([], None, 0.0, 2, 10, True, 0.5) == (-0.5, {"native": -0.5})  # A native minefield takes all back.
+    function.reset()
+    assert function.step([], None, 1.0, 1, 10, True, 0.0) == (1.0, {"native": 1.0})  # No milestones: all at the end.
+    function.reset()
+    function.step([], None, None, 1, 10, False, 0.5)
+    assert function.step([], stop(), None, 2, 10, True, 0.5) == (0, {})
+
+
 def test_lambda_changes_from_the_next_episode_on():
     function = RewardFunction()
     function.scale = 0.1
