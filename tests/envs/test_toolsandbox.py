@@ -202,24 +202,34 @@ def test_a_minefield_that_the_blueprint_knows_is_screened_before_the_call_runs(w
     assert caught >= 5
 
 
-@needs_checkout
-def test_native_progress_never_falls_and_its_increments_sum_to_the_native_score(world):
+def oracle_actions(world, name):
+    """The actions with which the oracle plays scenario ``name`` of ``world``."""
     from dynsteer_gym.envs.toolsandbox.oracle import Oracle
 
+    actions = []
+    step = world.step
+
+    def recorded(action):
+        actions.append(action)
+        return step(action)
+
+    world.reset(options={"scenario": name})
+    world.step = recorded
+    try:
+        Oracle(world).play()
+    finally:
+        del world.step
+    return actions
+
+
+@needs_checkout
+def test_native_progress_never_falls_and_its_increments_sum_to_the_native_score(world):
     env = gym.make("DynSTEER-ToolSandbox-v0", backend="toolsandbox", reward="native_dense", stop="none")
     ends = 0
     for name in Random(6).sample(world.names, 12):
-        world.reset(options={"scenario": name})
-        actions = []
-        step = world.step
-        world.step = lambda action: (actions.append(action), step(action))[1]
-        try:
-            Oracle(world).play()
-        finally:
-            del world.step
         env.reset(seed=0, options={"scenario": name})
         paid, rewards = 0.0, []
-        for action in actions:
+        for action in oracle_actions(world, name):
             _, reward, terminated, truncated, info = env.step(action)
             paid += reward
             rewards.append(reward)
