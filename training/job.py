@@ -82,7 +82,7 @@ def run(
     curve = folder / "curve.png"
     first = config.splits[0]
     levels = {name: agents[name][first]["success"] for name in ("random", "blind") if name in agents and name not in done}
-    learning_curve(curve, {name: made.books.curve for name, made in done.items()}, levels, f"preset {config.preset}, seed {config.seed}")
+    learning_curve(curve, {name: made.books.curve for name, made in done.items()}, levels, f"preset {config.preset}, seed {config.seed}, {config.curve_episodes} episodes a point")
     summary = {
         "preset": config.preset,
         "seed": config.seed,
